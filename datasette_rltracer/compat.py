@@ -1,0 +1,87 @@
+"""The few places where Datasette 0.65 and 1.0 differ; delete this module with 0.65 support."""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from datasette.resources import TableResource
+except ImportError:  # Datasette 0.x
+    TableResource = None
+
+# What 1.0 keeps in its configuration; the rest of a table's metadata is description.
+CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden"}
+
+
+async def can_view_table(datasette: Any, actor: Any, database: str, table: str) -> bool:
+    """Say whether this actor may see this table."""
+    if TableResource is not None:
+        resource = TableResource(database=database, table=table)
+        return bool(await datasette.allowed(action="view-table", resource=resource, actor=actor))
+    visible, _ = await datasette.check_visibility(
+        actor, permissions=[("view-table", (database, table)), ("view-database", database), "view-instance"]
+    )
+    return bool(visible)
+
+
+async def describe_tables(datasette: Any, database: str, tables: dict[str, dict[str, Any]]) -> None:
+    """Give the tables of a database their metadata on 1.0, where the user has not given any."""
+    if TableResource is None:
+        return  # 0.65 asks for it: see `offered_metadata`
+    _configure_tables(datasette, database, tables)
+    for table, metadata in tables.items():
+        given = await datasette.get_resource_metadata(database, table)
+        if "description" in metadata and not {"description", "description_html"} & set(given):
+            await datasette.set_resource_metadata(database, table, "description", metadata["description"])
+        for column, description in metadata.get("columns", {}).items():
+            if "description" not in await datasette.get_column_metadata(database, table, column):
+                await datasette.set_column_metadata(database, table, column, "description", description)
+
+
+def _configure_tables(datasette: Any, database: str, tables: dict[str, dict[str, Any]]) -> None:
+    configured = _inner(_inner(_inner(datasette.config, "databases"), database), "tables")
+    for table, metadata in tables.items():
+        users = _inner(configured, table)
+        for key, value in _without_second_order(metadata, users).items():
+            if key in CONFIGURATION:
+                users.setdefault(key, value)
+
+
+def _inner(outer: dict[str, Any], key: str) -> dict[str, Any]:
+    if not isinstance(outer.get(key), dict):
+        outer[key] = {}
+    return outer[key]  # type: ignore[no-any-return]
+
+
+def offered_metadata(datasette: Any, key: str | None, known: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the metadata of the tables of the `known` databases, for 0.65's question after `key`.
+
+    Datasette merges the user's metadata into the answer, so that the user's wins; hence the copies. Other keys
+    than these decide about permissions and plugins, where an answer could hide what the user has set.
+    """
+    if key not in (None, "databases"):
+        return {}
+    users = datasette._metadata_local.get("databases") or {}
+    return {
+        "databases": {
+            name: {"tables": {table: _copy(metadata, _table(users, name, table)) for table, metadata in tables.items()}}
+            for name, tables in known.items()
+        }
+    }
+
+
+def _table(databases: dict[str, Any], database: str, table: str) -> dict[str, Any]:
+    tables = (databases.get(database) or {}).get("tables") or {}
+    return tables.get(table) or {}
+
+
+def _copy(metadata: dict[str, Any], users: dict[str, Any]) -> dict[str, Any]:
+    copy = _without_second_order(metadata, users)
+    return {**copy, "columns": dict(copy["columns"])} if "columns" in copy else dict(copy)
+
+
+def _without_second_order(metadata: dict[str, Any], users: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata without its order of rows where the user has chosen one: two orders exclude each other."""
+    if {"sort", "sort_desc"} & set(users):
+        return {key: value for key, value in metadata.items() if key not in ("sort", "sort_desc")}
+    return metadata

@@ -1,0 +1,144 @@
+"""The facts beside a trajectory: rewards, metrics, shape, time and place, each as recorded or said to be missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+MOST_FACTS = 60  # of one section; the raw record has all
+MOST_DEPTH = 4
+LONGEST_VALUE = 300
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and its (name, value) pairs; a value of None is not recorded. `left_out` more are not shown."""
+
+    title: str
+    facts: list[tuple[str, str | None]]
+    left_out: int = 0
+
+
+def sections(row: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> list[Section]:
+    """Return the sections for a row of the index and, where its record could be read, the record's metadata."""
+    known = metadata if metadata is not None else _from_row(row)
+    found = [
+        _section("Rewards", _rewards(known.get("rewards"), row["reward"])),
+        _section("Metrics", _flat(known.get("metrics"))),
+        _section("Shape", _shape(row, known)),
+        _section("Time", _time(row, known.get("timing"))),
+        _section("Training", _training(row)),
+        _section("Info", _flat(known.get("info"))),
+    ]
+    return [section for section in found if section.facts]
+
+
+def number(value: Any) -> str | None:
+    """Return a number to read: grouped digits, four significant ones of a fraction, a real minus sign."""
+    if value is None or isinstance(value, bool):
+        return None if value is None else "yes" if value else "no"
+    if isinstance(value, int):
+        text = f"{value:,}"
+    elif not math.isfinite(value):
+        text = str(value)
+    else:
+        text = f"{value:,.0f}" if abs(value) >= 1e4 and value == int(value) else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def instant(seconds: Any) -> str | None:
+    """Return a Unix time as a UTC date and time, or None where it is none."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+        return None
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _section(title: str, facts: Iterator[tuple[str, str | None]]) -> Section:
+    listed = list(facts)
+    return Section(title, listed[:MOST_FACTS], max(len(listed) - MOST_FACTS, 0))
+
+
+def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the index keeps of a record that cannot be read."""
+    recorded: dict[str, dict[str, Any]] = {"reward_": {}, "metric_": {}, "info_": {}}
+    for column, value in row.items():
+        for prefix, values in recorded.items():
+            if column.startswith(prefix) and value is not None:
+                values[column.removeprefix(prefix)] = value
+    rewards = {name: {"score": value, "weight": None} for name, value in recorded["reward_"].items()}
+    return {"rewards": rewards, "metrics": recorded["metric_"], "info": recorded["info_"]}
+
+
+def _rewards(rewards: Any, total: Any) -> Iterator[tuple[str, str | None]]:
+    for name, reward in (rewards or {}).items():
+        score, weight = (reward.get("score"), reward.get("weight")) if isinstance(reward, Mapping) else (reward, None)
+        shown = _value(score)
+        yield str(name), shown if shown is None or weight is None else f"{shown} × {_value(weight)}"
+    yield "total", _value(total)
+
+
+def _shape(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    yield "turns", number(row["turns"])
+    yield "tool calls", number(row["tool_calls"])
+    yield "branches", number(row["branches"])
+    yield "prompt tokens", number(row["prompt_tokens"])
+    yield "completion tokens", number(row["completion_tokens"])
+    logprobs = metadata.get("logprobs") or {}
+    mean = logprobs.get("mean", row["logprob_mean"])
+    count = f" over {number(logprobs['count'])} tokens" if logprobs.get("count") else ""
+    yield "mean logprob", None if mean is None else f"{number(mean)}{count}"
+    if logprobs.get("min") is not None:
+        yield "lowest logprob", number(logprobs["min"])
+    yield "stopped", _value(row["stop_condition"])
+    yield "truncated", _flag(row["truncated"])
+
+
+def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    yield "advantage", _value(row["advantage"])
+    yield "in a training batch", _flag(row["effective"])
+    yield "policy version", _value(row["policy_version"])
+    for name in ("dispatch_step", "ship_step"):
+        if row[name] is not None and row[name] != row["step"]:
+            yield name.replace("_", " "), _value(row[name])
+    if row["agent"] is not None:
+        yield "agent", _value(row["agent"])
+
+
+def _time(row: Mapping[str, Any], timing: Any) -> Iterator[tuple[str, str | None]]:
+    yield "started", instant(row["started_at"])
+    seconds = row["seconds"]
+    yield "took", None if seconds is None else f"{_value(seconds)} s"
+    for name, value in _flat(timing):
+        if name.split(".")[-1] not in ("start", "end", "start_time"):
+            yield name, value
+
+
+def _flat(values: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str | None]]:
+    """Yield (dotted path, value) of the scalars in a nested dictionary."""
+    for name, value in values.items() if isinstance(values, Mapping) else ():
+        here = f"{path}.{name}" if path else str(name)
+        if isinstance(value, Mapping):
+            if depth < MOST_DEPTH:
+                yield from _flat(value, here, depth + 1)
+        elif isinstance(value, list):
+            yield here, f"{number(len(value))} values"
+        else:
+            yield here, _value(value)
+
+
+def _flag(value: Any) -> str | None:
+    return None if value is None else number(bool(value))
+
+
+def _value(value: Any) -> str | None:
+    if value is None or isinstance(value, (bool, int, float)):
+        return number(value)
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({number(len(text))} characters)"

@@ -1,0 +1,64 @@
+"""Which of the attached databases are indexes of rollouts, and what Datasette says about their tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from rltracer_sqlite.describe import table_metadata
+from rltracer_sqlite.index.queries import is_index
+
+from . import compat
+
+MOST_FIELDS = 500  # recorded fields that get a column description
+
+# Per Datasette instance: the metadata of the tables of each index, by the database's name.
+_described: WeakKeyDictionary[Any, dict[str, dict[str, dict[str, Any]]]] = WeakKeyDictionary()
+
+
+async def find_indexes(datasette: Any) -> None:
+    """Recognise the indexes among the attached databases and describe their tables."""
+    for name in list(datasette.databases):
+        await is_rollout_index(datasette, name)
+
+
+async def is_rollout_index(datasette: Any, database: str) -> bool:
+    """Say whether a database is an index; one that is met for the first time gets its descriptions."""
+    known = _described.setdefault(datasette, {})
+    if database not in known:
+        try:
+            fields = await datasette.databases[database].execute_fn(_recorded_fields)
+        except sqlite3.Error:
+            return False  # a damaged or vanished file is Datasette's to report, when somebody asks for it
+        if fields is None:
+            return False
+        known[database] = _tables(fields)
+        await compat.describe_tables(datasette, database, known[database])
+    return True
+
+
+def described_metadata(datasette: Any, key: str | None) -> dict[str, Any]:
+    """Return the metadata of the indexes met so far, as Datasette 0.65 asks for it."""
+    return compat.offered_metadata(datasette, key, _described.get(datasette, {}))
+
+
+def _recorded_fields(connection: sqlite3.Connection) -> list[tuple[str, str]] | None:
+    """Return (column, path) of the columns made for recorded values, or None where the database is no index."""
+    if not is_index(connection):
+        return None
+    found = connection.execute(
+        """
+        select column_name, path from fields where column_name is not null limit ?
+        """,
+        (MOST_FIELDS,),
+    )
+    return [(row[0], row[1]) for row in found]
+
+
+def _tables(fields: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    tables = table_metadata()
+    columns = tables["trajectories"]["columns"]
+    for column, path in fields:
+        columns.setdefault(column, f"{path}, as recorded")
+    return {**tables, "_sqlite_migrations": {"hidden": True}}

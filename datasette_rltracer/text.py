@@ -1,0 +1,108 @@
+"""Text from a trajectory on its way to a page: escaped, its invisible characters shown, long ones cut."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+# What a browser drops, obeys or hides: control characters, a lone carriage return, line separators, zero-width and
+# bidirectional marks, tag characters, and halves of surrogate pairs, which cannot be sent as UTF-8 at all.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]|\r(?!\n)"
+)
+# The tokens of a JSON text. A string is taken whole, so what looks like a bracket inside one is not one; so is an
+# array of numbers, which nobody wants to read one to a line.
+TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\[\]{}"]*\]|[\[\]{},:]|[^\s\[\]{},:"]+|"')
+MOST_GROWTH = 4
+TOO_DEEP = "(nested too deeply to show here; the raw record has it)"
+
+
+def visible(text: Any) -> Markup:
+    """Return text as HTML in which every invisible character is a marked symbol with its name."""
+    return Markup(INVISIBLE.sub(_marked, str(escape("" if text is None else str(text)))))
+
+
+def plain(text: Any) -> str:
+    """Return text whose invisible characters are symbols: for titles and attributes, where no mark-up can stand."""
+    return INVISIBLE.sub(lambda found: symbol(found[0]), "" if text is None else str(text))
+
+
+def symbol(character: str) -> str:
+    """Return the printable stand-in of an invisible character: ␛ for a C0 control, else U+202E in brackets."""
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def _marked(found: re.Match[str]) -> str:
+    character = found[0]
+    title = f"U+{ord(character):04X} {unicodedata.name(character, '')}".strip()
+    return f'<span class="invisible" title="{title}">{symbol(character)}</span>'
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text as far as it is shown; `characters` is its whole length."""
+
+    text: str
+    characters: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Say whether less than the whole text is shown."""
+        return len(self.text) < self.characters
+
+
+def cut(text: str, limit: int) -> Text:
+    """Return the first `limit` characters of a text."""
+    return Text(text[:limit], len(text))
+
+
+def first_words(text: str, limit: int = 90) -> str:
+    """Return the beginning of a text in one line of at most `limit` characters."""
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """Return a decoded value as JSON text to read."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
+    except (RecursionError, ValueError):
+        return TOO_DEEP
+
+
+def reindented(text: str) -> str:
+    """Return a JSON text with new line breaks and nothing else changed: every number and string stays as written.
+
+    Works token by token, so depth costs no recursion. A text that would grow beyond reason is returned as it is.
+    """
+    pieces: list[str] = []
+    depth, previous, left = 0, "", MOST_GROWTH * len(text) + 1000
+    for found in TOKEN.finditer(text):
+        token = found[0]
+        if token in "]}":
+            depth = max(depth - 1, 0)
+        pieces.append(_before(token, previous, depth) + token)
+        left -= len(pieces[-1])
+        if left < 0:
+            return text
+        depth += token in "[{"
+        previous = token
+    return "".join(pieces)
+
+
+def _before(token: str, previous: str, depth: int) -> str:
+    """Return the white space between two tokens."""
+    if not previous or (token in "]}" and previous in "[{"):
+        return ""
+    if token in "]}" or previous in "[{,":
+        return "\n" + "  " * depth
+    return " " if previous == ":" else ""

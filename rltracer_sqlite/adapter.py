@@ -1,0 +1,165 @@
+"""What RLTracer consumes: the Adapter protocol, and the adapter that any source gets from the shared index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from .index import queries
+from .index.database import finish_writing, open_for_writing, open_index
+from .model import Trajectory
+from .roots import Roots
+from .sources import source_named
+from .sources.base import LocatorError, Source, SourceError
+from .sources.prime_rl import PrimeRLSource
+
+
+class Adapter(Protocol):
+    """One run of some training system. Anybody may implement these five methods, without our index."""
+
+    rollout_dir: Path
+
+    def list_steps(self) -> Sequence[int | None]: ...
+    def ensure_step_indexed(self, step: int) -> None: ...
+    def list_prompts(self, step: int) -> list[tuple[str, int, str]]: ...
+    def list_trajectory_ids(self, step: int, prompt_key: str) -> list[int]: ...
+    def load_trajectory(self, trajectory_id: int) -> Trajectory: ...
+
+
+class IndexedAdapter:
+    """Any source behind the shared index: an Adapter for the files at `root`.
+
+    Nothing is opened before a step's prompts are asked for; then only that step's shards are read, and only
+    what is new in them. `index=None` keeps the index in the user's cache folder, never inside the run.
+    """
+
+    def __init__(self, source: Source, root: str | Path, index: str | Path | None = None) -> None:
+        self.source = source
+        self.rollout_dir = Path(root).absolute()
+        self.index = Path(index) if index is not None else cached_index(self.rollout_dir)
+        self._connection: sqlite3.Connection | None = None
+        self._run_id: int | None = None
+
+    def list_steps(self) -> list[int | None]:
+        """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
+        shards = [shard for shard in self.source.shards(self.rollout_dir) if shard.producer is None]
+        steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
+        if any(shard.step is None for shard in shards):
+            self._refresh(None)
+            steps.update(queries.steps(self._open(), self._run()))
+        return [*sorted(step for step in steps if step is not None), *([None] if None in steps else [])]
+
+    def ensure_step_indexed(self, step: int | None) -> None:
+        """Read what is new in the shards of a step."""
+        self._refresh(step)
+
+    def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
+        """Return (key, number of trajectories, preview) of the prompts of a step."""
+        return queries.list_prompts(self._open(), self._run(), step)
+
+    def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
+        """Return the ids of a prompt's trajectories in a step."""
+        return queries.list_trajectory_ids(self._open(), self._run(), step, prompt_key)
+
+    def load_trajectory(self, trajectory_id: int) -> Trajectory:
+        """Decode one trajectory, reading its bytes only. Raises LocatorError."""
+        return load_trajectory(self._open(), trajectory_id, Roots([self.rollout_dir]), self.source)
+
+    def close(self) -> None:
+        """Close the index."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _refresh(self, step: int | None) -> None:
+        from .index.refresh import ensure_run, refresh_run
+
+        if not self.rollout_dir.exists():
+            raise SourceError(f"{self.rollout_dir} does not exist.")
+        self.close()
+        self.index.parent.mkdir(parents=True, exist_ok=True)
+        connection = open_for_writing(self.index)
+        try:
+            self._run_id = ensure_run(
+                connection, self.source.name, self.rollout_dir, tokenizer=getattr(self.source, "tokenizer", None)
+            )
+            refresh_run(connection, self.source, self.rollout_dir, self._run_id, steps=lambda s: s in (step, None))
+        finally:
+            finish_writing(connection)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_index(self.index)
+        return self._connection
+
+    def _run(self) -> int:
+        if self._run_id is None:
+            root = str(self.rollout_dir.resolve())
+            found = [run.id for run in queries.runs(self._open()) if run.root == root]
+            if not found:
+                raise SourceError(f"{self.rollout_dir} is not in {self.index} yet.")
+            self._run_id = found[0]
+        return self._run_id
+
+
+class PrimeRLAdapter(IndexedAdapter):
+    """The rollouts of a prime-rl run, or of a verifiers evaluation, in any layout they have had."""
+
+    def __init__(
+        self,
+        rollout_dir: str | Path,
+        tokenizer_name: str | None = None,
+        index_path: str | Path | None = None,
+    ) -> None:
+        super().__init__(PrimeRLSource(tokenizer_name), rollout_dir, index_path)
+
+
+def cached_index(root: Path) -> Path:
+    """Return the place of a run's index in the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    digest = sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return user_cache_path("rltracer") / f"{root.name or 'run'}-{digest}.sqlite"
+
+
+def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
+    """Return an adapter for a run of an existing index, by name or id; without either, for its only run."""
+    connection = open_index(Path(index))
+    try:
+        known = queries.runs(connection)
+    finally:
+        connection.close()
+    chosen = [row for row in known if run is None or run in (row.id, row.name) or str(run) == str(row.id)]
+    if len(chosen) != 1:
+        names = ", ".join(row.name for row in known) or "none"
+        raise SourceError(f"Which run of {index}? It holds: {names}.")
+    row = chosen[0]
+    root = Roots.for_database(index).check(row.root)
+    adapter = IndexedAdapter(source_named(row.source, row.tokenizer), root, index)
+    adapter._run_id = row.id
+    return adapter
+
+
+def load_trajectory(
+    connection: sqlite3.Connection, trajectory_id: int, roots: Roots, source: Source | None = None
+) -> Trajectory:
+    """Return the trajectory behind a row of an index, reading its record's bytes only.
+
+    Raises RootNotAllowed where the run's folder may not be read, and LocatorError where the record is missing
+    or has changed.
+    """
+    row = queries.trajectory_row(connection, trajectory_id)
+    if row is None:
+        raise LocatorError(f"The index has no trajectory {trajectory_id}.")
+    root = roots.check(row["root"])
+    reader = source or source_named(row["source"], row["tokenizer"])
+    trajectory = reader.load(root, queries.locators(connection, row))
+    # Step and split may come from the file's place, which the record does not know.
+    for name in ("step", "split", "env", "agent", "effective", "policy_version", "episode_id", "group_id"):
+        if trajectory.metadata.get(name) is None:
+            trajectory.metadata[name] = row[name]
+    trajectory.metadata["id"] = trajectory_id
+    return trajectory

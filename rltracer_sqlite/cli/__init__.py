@@ -1,0 +1,80 @@
+"""The command line: `rltracer` with its subcommands, each imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+# name: (module, help line). The help stands here so that listing the commands imports none of them.
+COMMANDS = {
+    "demo": ("demo", "Write a small sample run, index it and serve it with Datasette."),
+    "index": ("index", "Index runs into a SQLite database (the same as rltracer-index)."),
+    "inspect": ("inspect", "Look at a run, a step, a prompt or a trajectory in the terminal."),
+    "metadata": ("metadata", "Print Datasette metadata for an index."),
+    "roots": ("roots", "List, add or remove the folders that an index may lead to."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{COMMANDS[cmd_name][0]}", __name__)
+        return getattr(module, "command")  # type: ignore[no-any-return]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="datasette-rltracer")
+def group() -> None:
+    """See what a model actually did: browse, query and export the rollouts of an RL training run."""
+
+
+def main() -> None:
+    """Run `rltracer`; an error that a person can mend is one sentence and exit code 1."""
+    run(group)
+
+
+def run(command: click.Command) -> None:
+    """Run a command, turning the library's own errors into a sentence on stderr."""
+    try:
+        command(prog_name=None)
+    except BrokenPipeError:
+        # The reader of our output has left, for example `head`: nothing to complain about.
+        sys.stderr.close()
+        sys.exit(0)
+    except ValueError as error:
+        from ..index.database import IndexFileError
+        from ..sources.base import SourceError
+
+        if not isinstance(error, (SourceError, IndexFileError)):
+            raise
+        click.echo(f"Error: {printable(str(error))}", err=True)
+        sys.exit(1)
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters made visible, so that a name cannot steer the terminal."""
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if character in "\n\t" or (code >= 0x20 and not 0x7F <= code < 0xA0 and code not in BIDIRECTIONAL):
+        return character
+    if code < 0x20:
+        return chr(0x2400 + code)  # the Unicode pictures of control characters
+    return f"\\u{code:04x}"
+
+
+BIDIRECTIONAL = {0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}

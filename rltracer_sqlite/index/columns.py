@@ -1,0 +1,119 @@
+"""The columns of `trajectories` that recorded values get, one per dotted path, made when a path is first seen."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+
+from ..sources.base import Entry
+
+MAX_COLUMNS = 200
+MAX_NAME = 60
+MAX_PATHS = 2000
+
+# Paths whose value has a column of the schema's own. An entry's attribute has the column's name.
+BUILT_IN = {
+    "reward": "reward",
+    "advantage": "advantage",
+    "stop_condition": "stop_condition",
+    "is_truncated": "truncated",
+    "ok": "ok",
+    "task.data.idx": "data_idx",
+    "info.env_name": "env",
+    "info.advantage": "advantage",
+    "info.effective": "effective",
+    "info.ship.step": "ship_step",
+    "info.group_id": "group_id",
+    "info.episode_id": "episode_id",
+    "info.policy_version": "policy_version",
+    "info.kind": "split",
+}
+
+
+class Columns:
+    """Which path has which column; adds what a batch of entries brings."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.by_path: dict[str, str | None] = {}
+        self.kinds: dict[str, str] = {}
+        for path, column, kind in connection.execute("select path, column_name, kind from fields"):
+            self.by_path[path], self.kinds[path] = column, kind
+        self.taken = {row[1] for row in connection.execute("pragma table_xinfo(trajectories)")}
+
+    @property
+    def dynamic(self) -> list[tuple[str, str]]:
+        """Return (path, column) of the columns that were made for a path."""
+        return [(path, column) for path, column in self.by_path.items() if column and path not in BUILT_IN]
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Make sure that every path of these entries is known, and count the trajectories that have it."""
+        counts: dict[str, int] = {}
+        for entry in entries:
+            for path, value in entry.values.items():
+                counts[path] = counts.get(path, 0) + 1
+                if path not in self.by_path and len(self.by_path) < MAX_PATHS:
+                    self._add_path(path)
+                if type(value) is not float:
+                    self._see_text(path, value)
+        self.connection.executemany(
+            "update fields set trajectories = trajectories + ? where path = ?",
+            [(count, path) for path, count in counts.items()],
+        )
+
+    def recount(self) -> None:
+        """Count the trajectories of every column anew, after rows were written over or removed."""
+        for path, column in self.dynamic:
+            self.connection.execute(
+                f'update fields set trajectories = (select count("{column}") from trajectories) where path = ?', (path,)
+            )
+
+    def _add_path(self, path: str) -> None:
+        column = BUILT_IN.get(path)
+        if column is None and len(self.dynamic) < MAX_COLUMNS:
+            column = self._free_name(column_name(path))
+            # The name holds only a–z, 0–9 and _, so it cannot end its quotes.
+            self.connection.execute(f'alter table trajectories add column "{column}" any')
+            self.taken.add(column)
+        self.by_path[path], self.kinds[path] = column, "number"
+        self.connection.execute(
+            "insert into fields (path, column_name, kind) values (?, ?, 'number')",
+            (path, column),
+        )
+
+    def _see_text(self, path: str, value: float | str | None) -> None:
+        """Note that a path holds text; a path with a text too long to index has no column to be asked."""
+        kind = "long text" if value is None else "text" if isinstance(value, str) else "number"
+        if path in self.kinds and self.kinds[path] not in (kind, "long text") and kind != "number":
+            self.kinds[path] = kind
+            if kind == "long text" and path not in BUILT_IN:
+                self.by_path[path] = None
+            self.connection.execute(
+                "update fields set kind = ?, column_name = ? where path = ?", (kind, self.by_path[path], path)
+            )
+
+    def _free_name(self, wanted: str) -> str:
+        name, number = wanted, 2
+        while name in self.taken:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+
+def column_name(path: str) -> str:
+    """Return the column name for a path: reward_<name>, metric_<name>, info_<name>; a bare name is a metric."""
+    group, _, rest = path.partition(".")
+    prefix = {"rewards": "reward", "metrics": "metric", "info": "info"}.get(group, "metric")
+    name = rest.removesuffix(".score") if group == "rewards" else rest
+    plain = re.sub(r"[^a-z0-9]+", "_", (name or group).lower()).strip("_") or "value"
+    return f"{prefix}_{plain[:MAX_NAME]}"
+
+
+def resolve_path(connection: sqlite3.Connection, path: str) -> str | None:
+    """Return the column of `trajectories` that a dotted path names, or None where it is not indexed."""
+    candidates = [path, f"{path}.score"] if path.startswith("rewards.") else [path]
+    for candidate in candidates:
+        found = connection.execute("select column_name from fields where path = ?", (candidate,)).fetchone()
+        if found:
+            return found[0]  # type: ignore[no-any-return]
+    return BUILT_IN.get(path)

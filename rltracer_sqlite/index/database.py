@@ -1,0 +1,136 @@
+"""Opening an index: making a new one, refusing what is none, and never reading more than it must."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+APPLICATION_ID = 0x524C5472  # "RLTr"
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0
+
+
+class IndexFileError(ValueError):
+    """A file that cannot serve as an index, in a sentence that says what to do."""
+
+
+def open_index(path: Path) -> sqlite3.Connection:
+    """Open an existing index for reading. Raises IndexFileError."""
+    if not path.is_file():
+        raise IndexFileError(f"{path} does not exist. Make it with: rltracer-index {path} RUN")
+    connection = _connect(path, read_only=True)
+    _check(connection, path)
+    return connection
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open an index to add to it, making or upgrading it first. Raises IndexFileError."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise IndexFileError(
+            f"{path} cannot be written: " + ("it is a folder." if path.is_dir() else "no such folder.")
+        )
+    fresh = not path.exists() or path.stat().st_size == 0
+    connection = _connect(path, read_only=False)
+    try:
+        if not fresh:
+            _check(connection, path, upgrading=True)
+        if fresh or _version(connection) < SCHEMA_VERSION:
+            _migrate(connection)
+        connection.execute("select 1 from runs limit 1").fetchall()
+    except sqlite3.Error as error:
+        connection.close()
+        raise IndexFileError(f"{path} cannot be written: {error}.") from None
+    return connection
+
+
+def begin_writing(connection: sqlite3.Connection) -> None:
+    """Prepare for many rows: a write-ahead log, so that readers are not held up."""
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+
+
+def finish_writing(connection: sqlite3.Connection) -> None:
+    """Leave one plain file behind: statistics for the planner, no write-ahead log."""
+    if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
+        connection.close()
+        return
+    connection.execute("pragma analysis_limit = 1000")
+    connection.execute("analyze")
+    connection.commit()
+    try:
+        connection.execute("pragma wal_checkpoint(truncate)")
+        # A plain journal can be read from a read-only folder by another user; a WAL database cannot.
+        connection.execute("pragma journal_mode = delete")
+    except sqlite3.OperationalError:
+        pass  # somebody is reading: the log stays, and is as good
+    connection.close()
+
+
+def is_index(connection: sqlite3.Connection) -> bool:
+    """Say whether a database is an index of rollouts that this version can read."""
+    try:
+        return _application(connection) == APPLICATION_ID and 0 < _version(connection) <= SCHEMA_VERSION
+    except sqlite3.Error:
+        return False
+
+
+def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    try:
+        if read_only:
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+        else:
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        # A database may come from anybody: its views and triggers get no functions with side effects.
+        connection.execute("pragma trusted_schema = off")
+    except sqlite3.Error as error:
+        raise IndexFileError(f"{path} cannot be opened: {error}.") from None
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path, upgrading: bool = False) -> None:
+    try:
+        application, version = _application(connection), _version(connection)
+        tables = connection.execute("select count(*) from sqlite_master").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise IndexFileError(f"{path} is not a SQLite database ({error}).") from None
+    if upgrading and not tables:
+        return
+    if application != APPLICATION_ID:
+        connection.close()
+        raise IndexFileError(f"{path} is a SQLite database, but no index of rollouts. Give another name.")
+    if version > SCHEMA_VERSION:
+        connection.close()
+        raise IndexFileError(f"{path} was made by a newer version (schema {version}); upgrade datasette-rltracer.")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    # Only a new or an old index pays for the import of sqlite-utils.
+    from .migrations import migrate
+
+    migrate(connection)
+    connection.execute(f"pragma application_id = {APPLICATION_ID}")
+    connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+
+
+def _application(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("pragma application_id").fetchone()[0])
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database file and the journals beside it."""
+    for ending in ("", "-wal", "-shm", "-journal"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)
+
+
+def replace_database(new: Path, old: Path) -> None:
+    """Put a finished database in the place of another one."""
+    os.replace(new, old)
+    for ending in ("-wal", "-shm", "-journal"):
+        Path(f"{old}{ending}").unlink(missing_ok=True)

@@ -1,0 +1,120 @@
+"""Questions to an index that the library itself asks."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..sources.base import Locator
+from .database import is_index
+
+__all__ = ["Run", "is_index", "list_prompts", "locators", "runs", "trajectory_row"]
+
+EVAL_SUFFIX = "@"
+DEFAULT_SPLIT = "train"
+
+
+class Run(NamedTuple):
+    """A row of `runs`."""
+
+    id: int
+    name: str
+    root: str
+    source: str
+    tokenizer: str | None
+    success_path: str
+    success_threshold: float
+
+
+def runs(connection: sqlite3.Connection) -> list[Run]:
+    """Return the runs of an index."""
+    return [Run(*row) for row in connection.execute(f"select {', '.join(Run._fields)} from runs order by id")]
+
+
+def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
+    """Return a row of `trajectories` with `shard_path`, `shard_state`, `layout`, `run`, `root`, `source`, `tokenizer`."""
+    cursor = connection.execute(
+        """
+        select t.*, s.path as shard_path, s.state as shard_state, s.layout as layout, r.name as run,
+            r.root as root, r.source as source, r.tokenizer as tokenizer
+        from trajectories t join shards s on s.id = t.shard_id join runs r on r.id = t.run_id
+        where t.id = ?
+        """,
+        (trajectory_id,),
+    )
+    row = cursor.fetchone()
+    return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else None
+
+
+def locators(connection: sqlite3.Connection, row: dict[str, Any]) -> list[Locator]:
+    """Return where a trajectory's record and its annotations are, the record first, then the oldest annotation."""
+    uid = row["uid"]
+    record = Locator(
+        uid, row["shard_path"], row["layout"], row["byte_offset"], row["byte_length"], row["item"], row["line"]
+    )
+    annotations = connection.execute(
+        """
+        select s.path, s.layout, a.byte_offset, a.byte_length, a.item, a.line, a.producer
+        from annotations a join shards s on s.id = a.shard_id
+        where a.trajectory_id = ? and s.state <> 'gone' order by a.shard_id, a.byte_offset
+        """,
+        (row["id"],),
+    )
+    return [record, *(Locator(uid, *place) for place in annotations)]
+
+
+def steps(connection: sqlite3.Connection, run_id: int) -> list[int | None]:
+    """Return the steps of a run, discovered or read; None, for trajectories without a step, comes last."""
+    rows = connection.execute("select distinct step from steps where run_id = ?", (run_id,)).fetchall()
+    found = sorted(row[0] for row in rows if row[0] is not None)
+    return [*found, None] if any(row[0] is None for row in rows) else found
+
+
+def list_prompts(connection: sqlite3.Connection, run_id: int, step: int | None) -> list[tuple[str, int, str]]:
+    """Return (key, number of trajectories, preview) of the prompts of a step, in the order of their first trajectory.
+
+    The key is the prompt's key, with ":task" where the record names a task, and "@split" for a split that is not train.
+    """
+    rows = connection.execute(
+        """
+        select p.key, p.task, g.split, sum(g.trajectories), p.preview
+        from prompt_groups g join prompts p on p.id = g.prompt_id
+        where g.run_id = ? and g.step is ? group by p.id, g.split order by min(g.id)
+        """,
+        (run_id, step),
+    )
+    return [(group_key(key, task, split), count, preview) for key, task, split, count, preview in rows]
+
+
+def group_key(key: str, task: str, split: str | None) -> str:
+    """Return one text for a prompt within a step: what `list_prompts` gives and `list_trajectory_ids` takes."""
+    where = "" if split in (None, DEFAULT_SPLIT) else f"@{split}"
+    return f"{key}:{task}{where}" if task else f"{key}{where}"
+
+
+def list_trajectory_ids(connection: sqlite3.Connection, run_id: int, step: int | None, key: str) -> list[int]:
+    """Return the trajectories of a prompt within a step, in the order in which they were written."""
+    prompt_ids = _prompts_of(connection, run_id, step, key)
+    rows = connection.execute(
+        f"""
+        select t.id from trajectories t join prompt_groups g on g.id = t.prompt_group_id
+        where g.run_id = ? and g.step is ? and (g.prompt_id, ifnull(g.split, '')) in
+            (values {", ".join("(?, ?)" for _ in prompt_ids) or "(null, null)"})
+        order by t.shard_id, t.byte_offset, t.item
+        """,
+        (run_id, step, *(value for pair in prompt_ids for value in pair)),
+    )
+    return [row[0] for row in rows]
+
+
+def _prompts_of(connection: sqlite3.Connection, run_id: int, step: int | None, key: str) -> Sequence[tuple[int, str]]:
+    rows = connection.execute(
+        """
+        select distinct p.id, ifnull(g.split, ''), p.task, g.split from prompts p
+        join prompt_groups g on g.prompt_id = p.id
+        where p.key = ? and g.run_id = ? and g.step is ?
+        """,
+        (key[:64], run_id, step),
+    )
+    return [(identity, split) for identity, split, task, raw in rows if group_key(key[:64], task, raw) == key]

@@ -1,0 +1,303 @@
+"""Entries to rows: prompts, groups, trajectories and annotations of one batch, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..sources.base import Entry, Problem, Shard, Update
+from .columns import BUILT_IN, Columns
+from .statistics import apply_success, mark_steps, refresh_groups
+
+DEFAULT_SUCCESS = ("reward", 1.0)
+LABEL_SUCCESS = ("metrics.correct_final_label", 1.0)
+
+# Columns of `trajectories` that an entry fills under the same name.
+ENTRY_COLUMNS = (
+    "uid", "step", "dispatch_step", "ship_step", "split", "env", "agent", "effective", "reward", "advantage",
+    "logprob_mean", "turns", "tool_calls", "branches", "prompt_tokens", "completion_tokens", "stop_condition",
+    "truncated", "ok", "error_type", "episode_id", "group_id", "task_key", "data_idx", "policy_version",
+    "started_at", "seconds", "content_kind", "byte_offset", "byte_length", "line", "item", "preview",
+)  # fmt: skip
+FIXED_COLUMNS = ("run_id", "prompt_group_id", "success", "shard_id", "gone")
+
+
+class Existing(NamedTuple):
+    """What the index already knows of a uid."""
+
+    id: int
+    shard_id: int
+    prompt_group_id: int | None
+    step: int | None
+    split: str | None
+
+
+class RunWriter:
+    """Writes batches of one run. One object per refresh; every method runs inside the caller's transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, run_id: int) -> None:
+        self.connection, self.run_id = connection, run_id
+        self.columns = Columns(connection)
+        self.replaced = False  # has a row been written over?
+        self.rule = self._rule()
+        self.producers: dict[int, str | None] = {}
+        self.paths: dict[int, str] = {}
+        for shard_id, producer, path in connection.execute(
+            "select id, producer, path from shards where run_id = ?", (run_id,)
+        ):
+            self.producers[shard_id], self.paths[shard_id] = producer, path
+        self.has_unresolved = self._count("annotations", "trajectory_id is null") > 0
+
+    def _rule(self) -> tuple[str, float, bool]:
+        path, threshold, chosen = self.connection.execute(
+            "select success_path, success_threshold, success_chosen from runs where id = ?", (self.run_id,)
+        ).fetchone()
+        return path, threshold, bool(chosen)
+
+    def _count(self, table: str, condition: str) -> int:
+        return int(
+            self.connection.execute(
+                f"select count(*) from {table} where run_id = ? and {condition}", (self.run_id,)
+            ).fetchone()[0]
+        )
+
+    def write(
+        self, shard_id: int, shard: Shard, entries: list[Entry], updates: list[Update], problems: list[Problem]
+    ) -> set[int]:
+        """Write one batch of a shard; return the ids of the trajectories whose record it holds."""
+        self.producers[shard_id], self.paths[shard_id] = shard.producer, shard.path
+        if shard.producer == "effective":
+            updates = [*updates, *(_as_update(entry, shard) for entry in entries)]
+        records, repeated = _distinct(entries)
+        held, touched_groups, touched_steps = self._write_trajectories(shard_id, shard, records, repeated)
+        self._write_annotations(shard_id, shard.producer or "update", updates, [entry.uid for entry in records])
+        self.connection.executemany(
+            "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
+            [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in [*problems, *repeated]],
+        )
+        refresh_groups(self.connection, touched_groups)
+        mark_steps(self.connection, self.run_id, touched_steps)
+        return held
+
+    # -- trajectories
+
+    def _write_trajectories(
+        self, shard_id: int, shard: Shard, entries: list[Entry], repeated: list[Problem]
+    ) -> tuple[set[int], set[int], set[tuple[int | None, str | None]]]:
+        existing = self._existing([entry.uid for entry in entries])
+        entries = [entry for entry in entries if self._is_place_of(entry, shard_id, existing.get(entry.uid), repeated)]
+        self.columns.add(entries)
+        self._choose_rule(entries)
+        groups = self._group_ids(entries)
+        next_id = self._next_id()
+        dynamic = self.columns.dynamic
+        inserts, changes = [], []
+        held, touched_groups = set(), set(groups)
+        touched_steps = {(entry.step, entry.split) for entry in entries}
+        for entry, group_id in zip(entries, groups, strict=True):
+            row = self._row(entry, group_id, shard_id, dynamic)
+            known = existing.get(entry.uid)
+            if known is None:
+                inserts.append((next_id, *row))
+                held.add(next_id)
+                next_id += 1
+                continue
+            changes.append((*row, known.id))
+            held.add(known.id)
+            touched_steps.add((known.step, known.split))
+            if known.prompt_group_id is not None:
+                touched_groups.add(known.prompt_group_id)
+        names = [*FIXED_COLUMNS, *ENTRY_COLUMNS, *(column for _, column in dynamic)]
+        quoted = [f'"{name}"' for name in names]
+        self.connection.executemany(
+            f"insert into trajectories (id, {', '.join(quoted)}) values ({', '.join('?' * (len(names) + 1))})", inserts
+        )
+        self.connection.executemany(
+            f"update trajectories set {', '.join(f'{name} = ?' for name in quoted)} where id = ?", changes
+        )
+        self.replaced = self.replaced or bool(changes)
+        return held, touched_groups, touched_steps
+
+    def _row(self, entry: Entry, group_id: int, shard_id: int, dynamic: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
+        values = entry.values
+        return (
+            self.run_id, group_id, self._success(entry), shard_id, 0,
+            *[getattr(entry, name) for name in ENTRY_COLUMNS],
+            *[values.get(path) for path, _ in dynamic],
+        )  # fmt: skip
+
+    def _success(self, entry: Entry) -> int | None:
+        path, threshold, _ = self.rule
+        value = entry.values.get(path)
+        if value is None and path.startswith("rewards."):
+            value = entry.values.get(f"{path}.score")
+        if value is None and path in BUILT_IN:
+            value = getattr(entry, BUILT_IN[path])
+        return int(value >= threshold) if isinstance(value, (int, float)) else None
+
+    def _choose_rule(self, entries: list[Entry]) -> None:
+        """Switch to the label's rule when the first record with a final label is seen, unless a person chose one."""
+        path, _, chosen = self.rule
+        if chosen or path != DEFAULT_SUCCESS[0] or not any(LABEL_SUCCESS[0] in entry.values for entry in entries):
+            return
+        self.connection.execute(
+            "update runs set success_path = ?, success_threshold = ? where id = ?", (*LABEL_SUCCESS, self.run_id)
+        )
+        self.rule = (*LABEL_SUCCESS, False)
+        apply_success(self.connection, self.run_id)
+
+    def _existing(self, uids: list[str]) -> dict[str, Existing]:
+        rows = self.connection.execute(
+            """
+            select uid, id, shard_id, prompt_group_id, step, split from trajectories
+            where run_id = ? and uid in (select value from json_each(?))
+            """,
+            (self.run_id, json.dumps(uids)),
+        )
+        return {uid: Existing(*rest) for uid, *rest in rows}
+
+    def _is_place_of(self, entry: Entry, shard_id: int, known: Existing | None, repeated: list[Problem]) -> bool:
+        """Say whether this shard is where the trajectory's row belongs: the complete record before a later copy."""
+        if known is None or known.shard_id == shard_id:
+            return True
+        mine, theirs = self.producers[shard_id], self.producers.get(known.shard_id)
+        if (mine is None) != (theirs is None):
+            return mine is None
+        if mine is None:  # the same id in two files of records: the later path holds it, whichever was read first
+            repeated.append(_repeats(entry, self.paths.get(known.shard_id, "another file")))
+        return self.paths[shard_id] > self.paths.get(known.shard_id, "")
+
+    def _next_id(self) -> int:
+        row = self.connection.execute("select seq from sqlite_sequence where name = 'trajectories'").fetchone()
+        return int(row[0]) + 1 if row else 1
+
+    # -- prompts and groups
+
+    def _group_ids(self, entries: list[Entry]) -> list[int]:
+        prompts = self._prompt_ids(entries)
+        keys = [
+            (entry.step, entry.split, entry.env, prompts[entry.prompt_key, entry.task], entry.group_id)
+            for entry in entries
+        ]
+        known: dict[tuple[Any, ...], int] = {}
+        for key in dict.fromkeys(keys):
+            known[key] = self._group_id(key)
+        return [known[key] for key in keys]
+
+    def _group_id(self, key: tuple[Any, ...]) -> int:
+        # `is`, so that nulls are equal; the expressions are those of the unique index.
+        found = self.connection.execute(
+            """
+            select id from prompt_groups where run_id = ? and ifnull(step, -1) = ifnull(?, -1)
+                and ifnull(split, '') = ifnull(?, '') and ifnull(env, '') = ifnull(?, '') and prompt_id = ?
+                and ifnull(group_id, '') = ifnull(?, '')
+            """,
+            (self.run_id, *key),
+        ).fetchone()
+        if found:
+            return int(found[0])
+        cursor = self.connection.execute(
+            "insert into prompt_groups (run_id, step, split, env, prompt_id, group_id) values (?, ?, ?, ?, ?, ?)",
+            (self.run_id, *key),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def _prompt_ids(self, entries: list[Entry]) -> dict[tuple[str, str], int]:
+        previews = {(entry.prompt_key, entry.task): entry.preview for entry in entries}
+        self.connection.executemany(
+            "insert or ignore into prompts (key, task, preview) values (?, ?, ?)",
+            [(key, task, preview) for (key, task), preview in previews.items()],
+        )
+        rows = self.connection.execute(
+            "select key, task, id from prompts where key in (select value from json_each(?))",
+            (json.dumps([key for key, _ in previews]),),
+        )
+        return {(key, task): identity for key, task, identity in rows}
+
+    # -- annotations
+
+    def _write_annotations(self, shard_id: int, producer: str, updates: list[Update], record_uids: list[str]) -> None:
+        existing = self._existing([update.uid for update in updates])
+        self.connection.executemany(
+            """
+            insert into annotations (run_id, uid, trajectory_id, producer, effective, advantage, ship_step,
+                logprob_mean, shard_id, byte_offset, byte_length, line, item)
+            values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                (self.run_id, u.uid, existing[u.uid].id if u.uid in existing else None, producer, u.effective,
+                 u.advantage, u.ship_step, u.logprob_mean, shard_id, u.byte_offset, u.byte_length, u.line, u.item)
+                for u in updates
+            ],
+        )  # fmt: skip
+        self.has_unresolved = self.has_unresolved or any(update.uid not in existing for update in updates)
+        if self.has_unresolved and record_uids:
+            self._resolve(record_uids)
+        overlay(self.connection, self.run_id, {*record_uids, *existing})
+
+    def _resolve(self, uids: list[str]) -> None:
+        self.connection.execute(
+            """
+            update annotations set trajectory_id = (
+                select id from trajectories t where t.run_id = annotations.run_id and t.uid = annotations.uid)
+            where run_id = ? and trajectory_id is null and uid in (select value from json_each(?))
+            """,
+            (self.run_id, json.dumps(uids)),
+        )
+
+
+OVERLAID = ("effective", "advantage", "ship_step", "logprob_mean")
+
+
+def overlay(connection: sqlite3.Connection, run_id: int, uids: Iterable[str]) -> None:
+    """Let the latest annotation decide the columns that annotations speak of; without one they stay as they are."""
+    latest = ", ".join(
+        f"""{column} = coalesce((select a.{column} from annotations a
+            where a.trajectory_id = trajectories.id and a.{column} is not null
+            order by a.shard_id desc, a.byte_offset desc limit 1), {column})"""
+        for column in OVERLAID
+    )
+    connection.execute(
+        f"""
+        update trajectories set {latest} where id in (
+            select a.trajectory_id from annotations a
+            where a.run_id = ? and a.uid in (select value from json_each(?)))
+        """,
+        (run_id, json.dumps(list(uids))),
+    )
+
+
+def forget_annotations(connection: sqlite3.Connection, shard_id: int) -> None:
+    """Remove a shard's annotations and what they said from the trajectories."""
+    for column in OVERLAID:
+        connection.execute(
+            f"""
+            update trajectories set {column} = null where id in (
+                select trajectory_id from annotations where shard_id = ? and {column} is not null)
+            """,
+            (shard_id,),
+        )
+    connection.execute("delete from annotations where shard_id = ?", (shard_id,))
+
+
+def _as_update(entry: Entry, shard: Shard) -> Update:
+    return Update(
+        entry.uid, entry.byte_offset, entry.byte_length, entry.line, entry.item, 1, entry.advantage,
+        entry.ship_step if entry.ship_step is not None else shard.step,
+    )  # fmt: skip
+
+
+def _distinct(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
+    """Keep the last entry of each uid of a batch; tell the others as problems."""
+    last = {entry.uid: entry for entry in entries}
+    if len(last) == len(entries):
+        return entries, []
+    earlier = [entry for entry in entries if last[entry.uid] is not entry]
+    return list(last.values()), [_repeats(entry, "a later line") for entry in earlier]
+
+
+def _repeats(entry: Entry, other: str) -> Problem:
+    reason = f"the id {entry.uid[:80]} stands again in {other}; a trajectory is counted once"
+    return Problem(entry.line, entry.byte_offset, entry.byte_length, reason)

@@ -1,0 +1,254 @@
+"""The schema of an index, in one place: a comment on every table and column is its documentation.
+
+Datasette's descriptions, the reference in docs/schema.md and metadata.yml are all made from this text.
+"""
+
+from __future__ import annotations
+
+import re
+
+TABLES = """
+-- One training or evaluation run: a folder of rollout files.
+create table runs (
+    id integer primary key,            -- the run's number in this index
+    name text not null unique,         -- a short name, chosen when indexing
+    root text not null,                -- the folder that shard paths are relative to
+    source text not null,              -- the kind of files: prime-rl, …
+    tokenizer text,                    -- the tokenizer used to turn ids into text, if any
+    success_path text not null,        -- the recorded value that decides success, as a dotted path
+    success_threshold real not null,   -- a trajectory is a success when that value is at least this
+    success_chosen integer not null default 0, -- 1: the rule was given by a person; 0: it is the default
+    created_at text not null,          -- when the run was first indexed, UTC
+    indexed_at text                    -- when the run was last indexed, UTC
+) strict;
+
+-- One training step of a run, per split. Null statistics: discovered, but not read yet.
+create table steps (
+    id integer primary key,            -- the row's number
+    run_id integer not null references runs(id), -- the run
+    step integer,                      -- the step's number; null for a source without steps, such as an evaluation
+    split text,                        -- train, eval, or null where nothing says which
+    indexed_at text,                   -- when the step was last read, UTC; null: discovered, not read
+    trajectories integer not null default 0,  -- how many trajectories
+    prompt_groups integer not null default 0, -- how many prompt groups
+    scored integer not null default 0,        -- trajectories whose success is known
+    successes integer not null default 0,     -- trajectories that succeeded
+    pass_rate real generated always as (successes * 1.0 / nullif(scored, 0)) virtual, -- successes / scored
+    reward_mean real,                  -- mean of the total reward
+    reward_std real,                   -- population standard deviation of the total reward
+    tokens_mean real,                  -- mean of the completion tokens, where recorded
+    turns_mean real,                   -- mean number of assistant turns
+    truncated integer not null default 0,     -- trajectories cut off by a limit
+    errors integer not null default 0         -- trajectories that ended with an error
+) strict;
+
+-- One source file of a run, and how far it has been read.
+create table shards (
+    id integer primary key,            -- the row's number
+    run_id integer not null references runs(id), -- the run
+    path text not null,                -- relative to runs.root, without the ending of a compression
+    layout text not null,              -- the shape of the files around it: traces, rollouts, stream, …
+    producer text,                     -- null: holds the records; else who wrote these later facts: effective, orch, trainer
+    step integer,                      -- the step by the file's place, null where the records say it
+    split text,                        -- train or eval by the file's place, null where the records say it
+    size integer not null,             -- bytes on disk when it was last read
+    mtime_ns integer not null,         -- modification time then, nanoseconds
+    head_hash text,                    -- hash of the first 4 KiB of what was read
+    tail_hash text,                    -- hash of the last 4 KiB of what was read
+    indexed_bytes integer not null default 0, -- bytes read so far, uncompressed; the next read starts here
+    lines integer not null default 0,  -- complete lines read so far
+    records integer not null default 0,  -- trajectories or later facts found in it
+    problems integer not null default 0, -- lines that could not be read, or in part only
+    state text not null                -- complete, waiting (its last line is unfinished), aside (no rollouts), gone (the file has vanished) or unread (an error)
+) strict;
+
+-- A distinct prompt: the messages before the first assistant turn, and the task behind them.
+create table prompts (
+    id integer primary key,            -- the prompt's number
+    key text not null,                 -- sha256 of the (role, text) of the prompt's messages
+    task text not null,                -- the task's stable key or hash, else a hash of its recorded ground truth, else ''
+    preview text not null              -- the first user text in one line
+) strict;
+
+-- The trajectories of one prompt within a step, split and env (and native group, where one is recorded).
+create table prompt_groups (
+    id integer primary key,            -- the group's number
+    run_id integer not null references runs(id), -- the run
+    step integer,                      -- the training step
+    split text,                        -- train or eval
+    env text,                          -- the environment
+    prompt_id integer not null references prompts(id), -- the prompt
+    group_id text,                     -- the training system's own group id (GRPO group), if recorded
+    trajectories integer not null default 0, -- how many trajectories were sampled
+    scored integer not null default 0,       -- trajectories whose success is known
+    successes integer not null default 0,    -- trajectories that succeeded
+    reward_mean real,                  -- mean of the total reward
+    reward_min real,                   -- smallest total reward
+    reward_max real,                   -- largest total reward
+    reward_std real,                   -- population standard deviation of the total reward
+    pass_rate real generated always as (successes * 1.0 / nullif(scored, 0)) virtual, -- successes / scored: the difficulty
+    pass_bucket text generated always as (case
+        when scored = 0 then null
+        when successes = 0 then '0'
+        when successes = scored then '1'
+        when successes * 4 < scored then '0–0.25'
+        when successes * 2 < scored then '0.25–0.5'
+        when successes * 4 < scored * 3 then '0.5–0.75'
+        else '0.75–1' end) virtual,    -- the pass rate in ordered bins, with its exact ends apart
+    zero_variance integer generated always as (case
+        when reward_min is null or trajectories < 2 then null
+        else reward_min = reward_max end) virtual -- 1: all rewards are equal, so the group gives no GRPO signal
+) strict;
+
+-- One sampled, possibly multi-turn trajectory: where it is and what it can be selected by. Its text stays in its file.
+create table trajectories (
+    id integer primary key autoincrement, -- the trajectory's number; never changes and is never used again
+    run_id integer not null references runs(id), -- the run
+    uid text not null,                 -- the recorded id, unique in a run; else the shard's path and byte offset
+    prompt_group_id integer references prompt_groups(id), -- the prompt group
+    step integer,                      -- the training step, by the file's place or its arrival
+    dispatch_step integer,             -- the step at which its sampling began, if recorded
+    ship_step integer,                 -- the step that trained on it, if recorded
+    split text,                        -- train or eval
+    env text,                          -- the environment
+    agent text,                        -- the agent's name, in environments with several
+    effective integer,                 -- 1: known to be part of a training batch
+    reward real,                       -- the total reward: as recorded, else the sum of score × weight
+    success integer,                   -- 1 or 0 by the run's success rule; null: unscored
+    advantage real,                    -- the recorded advantage
+    logprob_mean real,                 -- mean logprob of the sampled tokens, where the index has read them
+    turns integer not null,            -- assistant turns, over all branches
+    tool_calls integer not null,       -- tool calls, over all branches
+    branches integer not null,         -- root-to-leaf paths of the message graph
+    prompt_tokens integer,             -- tokens of the prompt of the last model call
+    completion_tokens integer,         -- tokens sampled, over all model calls
+    stop_condition text,               -- why it stopped, in the system's own words
+    truncated integer,                 -- 1: cut off by a limit
+    ok integer,                        -- 1: finished without an error
+    error_type text,                   -- the type of its first error
+    episode_id text,                   -- the episode it belongs to
+    group_id text,                     -- the training system's own group id
+    task_key text,                     -- the task's recorded key or name
+    data_idx any,                      -- task.data.idx: the row of the training data
+    policy_version integer,            -- the version of the policy that sampled it
+    started_at real,                   -- Unix time, seconds
+    seconds real,                      -- how long it took
+    content_kind text not null,        -- messages, or what the text was recovered from
+    shard_id integer not null references shards(id), -- the file that holds the record
+    byte_offset integer not null,      -- where the record starts, in the uncompressed bytes
+    byte_length integer not null,      -- how many bytes the record has
+    line integer,                      -- the record's line, counted from 1
+    item integer,                      -- the place inside the record; null where the record is the trajectory
+    gone integer not null default 0,   -- 1: its file has vanished since it was indexed
+    preview text not null check (length(preview) <= 400) -- the prompt in one line
+) strict;
+
+-- A later fact about a trajectory that stands in another place than its record: an advantage, trainer logprobs, "shipped in step N".
+create table annotations (
+    id integer primary key,            -- the row's number
+    run_id integer not null references runs(id), -- the run
+    uid text not null,                 -- the trajectory's uid
+    trajectory_id integer references trajectories(id), -- the trajectory; null until its record is found
+    producer text not null,            -- who wrote it: effective, orch, trainer
+    effective integer,                 -- what it says about trajectories.effective
+    advantage real,                    -- what it says about trajectories.advantage
+    ship_step integer,                 -- what it says about trajectories.ship_step
+    logprob_mean real,                 -- what it says about trajectories.logprob_mean
+    shard_id integer not null references shards(id), -- the file that holds it
+    byte_offset integer not null,      -- where it starts, in the uncompressed bytes
+    byte_length integer not null,      -- how many bytes it has
+    line integer,                      -- its line, counted from 1
+    item integer                       -- the place inside its record
+) strict;
+
+-- The recorded values of a run by their dotted path, and the column of trajectories that holds each.
+create table fields (
+    id integer primary key,            -- the row's number
+    path text not null unique,         -- for example metrics.num_turns or rewards.format.score
+    column_name text,                  -- the column of trajectories; null: not indexed, read from the record
+    kind text not null,                -- number, text, or long text (which is not indexed)
+    trajectories integer not null default 0 -- how many trajectories have a value
+) strict;
+
+-- What could not be read, or in part only, and why.
+create table problems (
+    id integer primary key,            -- the row's number
+    shard_id integer not null references shards(id), -- the file
+    line integer,                      -- the line, counted from 1
+    byte_offset integer,               -- where it starts, in the uncompressed bytes
+    byte_length integer,               -- how many bytes it has
+    reason text not null               -- what is wrong with it
+) strict;
+"""
+
+INDEXES = """
+create unique index runs_root on runs(root);
+create unique index steps_key on steps(run_id, ifnull(step, -1), ifnull(split, ''));
+create unique index shards_path on shards(run_id, path);
+create unique index prompts_key on prompts(key, task);
+create unique index prompt_groups_key
+    on prompt_groups(run_id, ifnull(step, -1), ifnull(split, ''), ifnull(env, ''), prompt_id, ifnull(group_id, ''));
+create index prompt_groups_prompt on prompt_groups(prompt_id);
+create index prompt_groups_step on prompt_groups(run_id, step, split);
+create index prompt_groups_bucket on prompt_groups(pass_bucket);
+create index prompt_groups_env on prompt_groups(env);
+create index prompt_groups_split on prompt_groups(split);
+create index prompt_groups_zero_variance on prompt_groups(zero_variance);
+create unique index trajectories_uid on trajectories(run_id, uid);
+create index trajectories_group on trajectories(prompt_group_id);
+create index trajectories_step on trajectories(run_id, step, split, success);
+create index trajectories_shard on trajectories(shard_id);
+create index trajectories_env on trajectories(env);
+create index trajectories_split on trajectories(split);
+create index trajectories_success on trajectories(success);
+create index trajectories_stop on trajectories(stop_condition);
+create index trajectories_error on trajectories(error_type);
+create index trajectories_episode on trajectories(episode_id);
+create index annotations_uid on annotations(run_id, uid);
+create index annotations_trajectory on annotations(trajectory_id);
+create index annotations_shard on annotations(shard_id);
+create index problems_shard on problems(shard_id);
+"""
+
+VIEWS = """
+-- The pass rate of every prompt over a whole run, per split: the hardest are those near 0.
+create view prompt_pass_rates as
+select
+    g.run_id as run_id,
+    g.split as split,
+    g.env as env,
+    g.prompt_id as prompt_id,
+    p.preview as preview,
+    count(distinct g.step) as steps,
+    sum(g.trajectories) as trajectories,
+    sum(g.scored) as scored,
+    sum(g.successes) as successes,
+    sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate
+from prompt_groups g join prompts p on p.id = g.prompt_id
+group by g.run_id, g.split, g.env, g.prompt_id;
+
+-- A line per run, step, split and env: what a training curve is drawn from.
+create view step_summary as
+select
+    g.run_id as run_id,
+    r.name as run,
+    g.step as step,
+    g.split as split,
+    g.env as env,
+    count(*) as prompt_groups,
+    sum(g.trajectories) as trajectories,
+    sum(g.scored) as scored,
+    sum(g.successes) as successes,
+    sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
+    sum(g.reward_mean * g.trajectories) / nullif(sum(case when g.reward_mean is not null then g.trajectories end), 0)
+        as reward_mean,
+    avg(g.zero_variance) as zero_variance_share
+from prompt_groups g join runs r on r.id = g.run_id
+group by g.run_id, g.step, g.split, g.env;
+
+-- Steps that were discovered and not read yet.
+create view unread_steps as
+select r.name as run, s.run_id as run_id, s.step as step, s.split as split
+from steps s join runs r on r.id = s.run_id
+where s.indexed_at is null;
+"""

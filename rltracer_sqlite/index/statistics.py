@@ -1,0 +1,124 @@
+"""The numbers that stand beside prompt groups, steps and runs, recomputed from their trajectories."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+from .columns import resolve_path
+
+GROUP_STATISTICS = """
+with means as (
+    select prompt_group_id, avg(reward) as mean from trajectories
+    where prompt_group_id in (select value from json_each(:groups)) group by prompt_group_id
+)
+select count(*), count(t.success), coalesce(sum(t.success), 0), m.mean, min(t.reward), max(t.reward),
+    avg((t.reward - m.mean) * (t.reward - m.mean)), t.prompt_group_id
+from trajectories t join means m on m.prompt_group_id = t.prompt_group_id
+group by t.prompt_group_id
+"""
+
+STEP_STATISTICS = """
+select count(*), count(distinct prompt_group_id), count(success), coalesce(sum(success), 0), avg(reward),
+    avg(reward * reward) - avg(reward) * avg(reward), avg(completion_tokens), avg(turns),
+    coalesce(sum(truncated), 0), coalesce(sum(ok = 0 or error_type is not null), 0), max(reward) - min(reward)
+from trajectories
+where run_id = :run and step is :step and split is :split
+"""
+
+CHUNK = 20_000
+
+
+def refresh_groups(connection: sqlite3.Connection, group_ids: Iterable[int] | None = None) -> None:
+    """Recompute these prompt groups, or all of them; a group without trajectories is removed."""
+    if group_ids is None:
+        group_ids = [row[0] for row in connection.execute("select id from prompt_groups")]
+    pending = sorted(group_ids)
+    for begin in range(0, len(pending), CHUNK):
+        groups = json.dumps(pending[begin : begin + CHUNK])
+        rows = connection.execute(GROUP_STATISTICS, {"groups": groups}).fetchall()
+        connection.executemany(
+            """
+            update prompt_groups set trajectories = ?, scored = ?, successes = ?, reward_mean = ?, reward_min = ?,
+                reward_max = ?, reward_std = ? where id = ?
+            """,
+            [(*row[:6], _root(row[6]), row[7]) for row in rows],
+        )
+        connection.execute(
+            """
+            delete from prompt_groups where id in (select value from json_each(:groups))
+                and not exists (select 1 from trajectories t where t.prompt_group_id = prompt_groups.id)
+            """,
+            {"groups": groups},
+        )
+
+
+def mark_steps(connection: sqlite3.Connection, run_id: int, steps: Iterable[tuple[int | None, str | None]]) -> None:
+    """Note that these (step, split) have changed; `refresh_steps` brings their numbers up to date."""
+    connection.executemany(
+        """
+        insert into steps (run_id, step, split) values (?, ?, ?)
+        on conflict (run_id, ifnull(step, -1), ifnull(split, '')) do update set indexed_at = null
+        """,
+        [(run_id, step, split) for step, split in steps],
+    )
+
+
+def refresh_steps(connection: sqlite3.Connection, run_id: int, everything: bool = False) -> None:
+    """Recompute the steps of a run that have changed, or all of them; one without trajectories keeps its nulls."""
+    now = utc_now()
+    pending = connection.execute(
+        "select id, step, split from steps where run_id = ? and (? or indexed_at is null)", (run_id, everything)
+    ).fetchall()
+    for identity, step, split in pending:
+        row = connection.execute(STEP_STATISTICS, {"run": run_id, "step": step, "split": split}).fetchone()
+        if row[0]:
+            # The spread is exactly 0 where all rewards are equal, whatever rounding says.
+            deviation = 0.0 if row[10] == 0 else _root(row[5])
+            connection.execute(
+                """
+                update steps set indexed_at = ?, trajectories = ?, prompt_groups = ?, scored = ?, successes = ?,
+                    reward_mean = ?, reward_std = ?, tokens_mean = ?, turns_mean = ?, truncated = ?, errors = ?
+                where id = ?
+                """,
+                (now, *row[:5], deviation, *row[6:10], identity),
+            )
+        elif split is None:
+            # A step that was discovered by its folder gets the split of its records when it is read.
+            connection.execute(
+                "delete from steps where id = ? and exists (select 1 from steps s where s.run_id = ? and s.step is ?"
+                " and s.split is not null and s.trajectories > 0)",
+                (identity, run_id, step),
+            )
+
+
+def apply_success(connection: sqlite3.Connection, run_id: int) -> None:
+    """Recompute `success` of a run's trajectories by the run's rule, then its groups and steps. Reads no file."""
+    path, threshold = connection.execute(
+        "select success_path, success_threshold from runs where id = ?", (run_id,)
+    ).fetchone()
+    column = resolve_path(connection, path)
+    # A path that is not indexed leaves everything unscored; what it names is told by the caller.
+    quoted = '"' + column.replace('"', '""') + '"' if column else "null"
+    connection.execute(
+        f"""
+        update trajectories set success = case when typeof({quoted}) in ('integer', 'real') then {quoted} >= :at end
+        where run_id = :run
+        """,
+        {"at": threshold, "run": run_id},
+    )
+    groups = connection.execute("select id from prompt_groups where run_id = ?", (run_id,)).fetchall()
+    refresh_groups(connection, [row[0] for row in groups])
+    connection.execute("update steps set indexed_at = null where run_id = ? and trajectories > 0", (run_id,))
+
+
+def _root(variance: float | None) -> float | None:
+    return None if variance is None else math.sqrt(max(0.0, variance))
+
+
+def utc_now() -> str:
+    """Return the time as the index writes it: UTC, to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

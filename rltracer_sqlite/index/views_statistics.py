@@ -1,0 +1,112 @@
+"""Views of pass rates: what the pages, the charts and a person with SQL read, in the form of schema.py.
+
+Every computed column is cast, because a filter of Datasette compares text with it, and only a typed column is
+compared as a number.
+"""
+
+from __future__ import annotations
+
+STATISTICS_VIEWS = """
+-- The pass rate of every prompt in windows of steps, counted from the run's first step. Choose one window_size:
+-- 1, 2, 5, 10, 20, 40, 100, 200, 400 or 1000. Windows without a scored trajectory have a null pass rate.
+create view prompt_windows as
+with sizes(size) as (values (1), (2), (5), (10), (20), (40), (100), (200), (400), (1000)),
+origins as materialized (select run_id, min(step) as origin from prompt_groups group by run_id),
+counted as (
+    select
+        g.run_id, origin, g.split, g.env, g.prompt_id, size, (g.step - origin) / size as place, count(*) as parts,
+        sum(g.trajectories) as trajectories, sum(g.scored) as scored, sum(g.successes) as successes
+    from prompt_groups g join origins using (run_id) cross join sizes
+    group by size, g.run_id, place, g.split, g.env, g.prompt_id
+)
+select
+    run_id as run_id,
+    split as split,
+    env as env,
+    cast(size as integer) as window_size,
+    cast(place as integer) as window,
+    cast(origin + place * size as integer) as step_first,
+    cast(origin + place * size + size - 1 as integer) as step_last,
+    prompt_id as prompt_id,
+    (select preview from prompts p where p.id = prompt_id) as preview,
+    cast(parts as integer) as prompt_groups,
+    cast(trajectories as integer) as trajectories,
+    cast(scored as integer) as scored,
+    cast(successes as integer) as successes,
+    cast(successes * 1.0 / nullif(scored, 0) as real) as pass_rate,
+    case
+        when scored = 0 then null
+        when successes = 0 then '0'
+        when successes = scored then '1'
+        when successes * 4 < scored then '0–0.25'
+        when successes * 2 < scored then '0.25–0.5'
+        when successes * 4 < scored * 3 then '0.5–0.75'
+        else '0.75–1' end as pass_bucket
+from counted;
+
+-- A line per run, window of steps, split and env: prompts by how they fared. Choose one window_size.
+create view window_summary as
+select
+    run_id as run_id,
+    split as split,
+    env as env,
+    window_size as window_size,
+    window as window,
+    cast(min(step_first) as integer) as step_first,
+    cast(min(step_last) as integer) as step_last,
+    cast(count(*) as integer) as prompts,
+    cast(sum(trajectories) as integer) as trajectories,
+    cast(sum(scored) as integer) as scored,
+    cast(sum(successes) as integer) as successes,
+    cast(sum(successes) * 1.0 / nullif(sum(scored), 0) as real) as pass_rate,
+    cast(avg(pass_rate) as real) as prompt_pass_rate,
+    cast(sum(scored = 0) as integer) as prompts_unscored,
+    cast(sum(scored > 0 and successes = 0) as integer) as prompts_all_failed,
+    cast(sum(scored > 0 and successes = scored) as integer) as prompts_all_passed
+from prompt_windows
+group by run_id, window_size, window, split, env;
+
+-- Prompts that moved between two windows in which they were scored: solved means that at least half passed.
+-- Choose one window_size; change is gained (failed, then solved) or lost (solved, then failed).
+create view prompt_changes as
+select
+    run_id as run_id,
+    split as split,
+    env as env,
+    window_size as window_size,
+    prompt_id as prompt_id,
+    preview as preview,
+    cast(window_before as integer) as window_before,
+    window as window,
+    cast(pass_rate_before as real) as pass_rate_before,
+    pass_rate as pass_rate,
+    case when pass_rate >= 0.5 then 'gained' else 'lost' end as change
+from (
+    select
+        *,
+        lag(window) over moments as window_before,
+        lag(pass_rate) over moments as pass_rate_before
+    from prompt_windows
+    where scored > 0 and window is not null
+    window moments as (partition by run_id, window_size, split, env, prompt_id order by window)
+)
+where (pass_rate >= 0.5) <> (pass_rate_before >= 0.5);
+
+-- pass@k for every pair of scored and successes that a prompt group has, and every k from 1 to scored (at most 128):
+-- 1 - C(n-c, k) / C(n, k), Chen et al. 2021 (arXiv 2107.03374). Join it to prompt_groups on scored and successes.
+create view pass_at_k as
+with recursive pairs(scored, successes) as (select distinct scored, successes from prompt_groups where scored > 0),
+draws(scored, successes, k, missed) as (
+    select scored, successes, 1, (scored - successes) * 1.0 / scored from pairs
+    union all
+    select scored, successes, k + 1, missed * max(scored - successes - k, 0) / (scored - k)
+    from draws
+    where k < min(scored, 128)
+)
+select
+    scored as scored,
+    successes as successes,
+    cast(k as integer) as k,
+    cast(1 - missed as real) as pass_at_k
+from draws;
+"""

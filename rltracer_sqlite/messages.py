@@ -1,0 +1,160 @@
+"""The normal form of a message, and what identifies a prompt.
+
+A normal message is a dictionary with `role` and `content` as recorded (text, a list of parts, or None),
+plus `reasoning_content`, `tool_calls`, `tool_call_id` and `name` where they are recorded. Tool calls have
+OpenAI's nested form: {"id", "type": "function", "function": {"name", "arguments"}}, arguments a string.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+PREVIEW_CHARACTERS = 300
+EMPTY_PREVIEW = "(empty prompt)"
+
+
+def normal_message(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recorded message in the normal form; text, parts and unknown keys are kept as they are."""
+    message = {key: value for key, value in recorded.items() if value is not None or key == "content"}
+    message["role"] = str(recorded.get("role") or "")
+    message.setdefault("content", None)
+    calls = message.pop("tool_calls", None)
+    if calls:
+        message["tool_calls"] = [tool_call(call) for call in (calls if isinstance(calls, list) else [calls])]
+    return message
+
+
+def tool_call(recorded: Any) -> dict[str, Any]:
+    """Return a tool call in OpenAI's nested form, from the nested, the flat or the JSON-string form.
+
+    What cannot be understood keeps its text as the arguments of a call without a name.
+    """
+    call = _decoded(recorded) if isinstance(recorded, str) else recorded
+    if not isinstance(call, Mapping):
+        return {"id": None, "type": "function", "function": {"name": None, "arguments": _text(recorded)}}
+    function = call.get("function")
+    inner = function if isinstance(function, Mapping) else call
+    name = inner.get("name", call.get("name"))
+    if name is None and isinstance(function, str):
+        name = function
+    normal: dict[str, Any] = {
+        "id": call.get("id"),
+        "type": "function",
+        "function": {"name": name, "arguments": _text(inner.get("arguments", call.get("arguments", "")))},
+    }
+    # The Responses API knows further kinds of tool; what it adds to a function call is kept beside it.
+    if call.get("namespace") is not None:
+        normal["namespace"] = call["namespace"]
+    if call.get("type") not in (None, "function"):
+        normal["recorded_type"] = call["type"]
+    return normal
+
+
+def tool_definitions(recorded: Any) -> list[dict[str, Any]]:
+    """Return tool definitions in OpenAI's nested form, from nested, flat or JSON-string definitions."""
+    tools = _decoded(recorded) if isinstance(recorded, str) else recorded
+    if isinstance(tools, Mapping):
+        tools = [tools]
+    if not isinstance(tools, Sequence) or isinstance(tools, str):
+        return []
+    decoded = (_decoded(tool) if isinstance(tool, str) else tool for tool in tools)
+    return [_tool_definition(tool) for tool in decoded if isinstance(tool, Mapping)]
+
+
+def _tool_definition(tool: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(tool.get("function"), Mapping):
+        return dict(tool)
+    known = {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
+    rest = {key: value for key, value in tool.items() if key not in known and key != "type" and value is not None}
+    return {"type": "function", "function": known, **rest}
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a message's content; a part that is no text is named in square brackets."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, Sequence):
+        return "".join(_part_text(part) for part in content)
+    return _text(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        if isinstance(part.get("text"), str):
+            return str(part["text"])
+        return f"[{part.get('type') or 'part'}]"
+    return _text(part)
+
+
+def prompt_context(messages: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the messages before the first assistant turn."""
+    context = []
+    for message in messages:
+        if message.get("role") == "assistant":
+            break
+        context.append(message)
+    return context
+
+
+def prompt_key(context: Iterable[Mapping[str, Any]]) -> str:
+    """Return the sha256 of the (role, text) of a prompt's messages, in hexadecimal.
+
+    White space around a text is left out, since chat templates differ in it; other parts than text
+    count by their content, so that the same question about two images is two prompts.
+    """
+    digest = sha256()
+    for message in context:
+        text = _identity(message.get("content")).strip()
+        # The length before the text keeps two splits of the same characters apart.
+        digest.update(f"{message.get('role') or ''}\0{len(text)}\0{text}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _identity(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, Sequence):
+        return _text(content)
+    pieces = []
+    for part in content:
+        is_text = isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
+        pieces.append(_part_text(part) if is_text else sha256(_text(part).encode("utf-8", "surrogatepass")).hexdigest())
+    return "".join(pieces)
+
+
+def is_empty(context: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether a prompt has no text at all, so that its words cannot identify it."""
+    return not any(_identity(message.get("content")).strip() for message in context)
+
+
+def preview(context: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first user text of a prompt in one line, cut at PREVIEW_CHARACTERS."""
+    texts = [content_text(message.get("content")) for message in context if message.get("role") == "user"]
+    texts += [content_text(message.get("content")) for message in context]
+    # Joining words costs time on a long text, so cut generously before it.
+    lines = (" ".join(text[: 8 * PREVIEW_CHARACTERS].split()) for text in texts)
+    return one_line(next((line for line in lines if line), EMPTY_PREVIEW))
+
+
+def one_line(text: str) -> str:
+    """Return a text as a single line of at most PREVIEW_CHARACTERS, with an ellipsis where it was cut."""
+    line = " ".join(text.replace("\0", "\N{REPLACEMENT CHARACTER}").split())
+    return line if len(line) <= PREVIEW_CHARACTERS else line[: PREVIEW_CHARACTERS - 1] + "…"
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,122 @@
+"""What a person navigates: RLTracer › RolloutStep › PromptGroup › TrajectoryRef › Trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .messages import prompt_context
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
+Message = dict[str, Any]
+PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One decoded trajectory.
+
+    `messages` is the last branch and `branches` are all of them, each a list of
+    {"role", "content", …} in the normal form of `rltracer_sqlite.messages`.
+    """
+
+    messages: list[Message]
+    metadata: dict[str, Any]
+    branches: list[list[Message]] = field(default_factory=list)
+    branch_nodes: list[list[int]] = field(default_factory=list)  # the record's node behind each message of a branch
+    trained: list[bool] = field(default_factory=list)  # per branch: does it hold a message the policy sampled?
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    raw: bytes = b""  # the record as it stands in its file
+    record: dict[str, Any] = field(default_factory=dict)  # the decoded record of this trajectory alone
+
+
+@dataclass(frozen=True)
+class TrajectoryRef:
+    """A lightweight reference to a trajectory; `load()` decodes it."""
+
+    adapter: Adapter = field(repr=False)
+    id: int
+
+    def load(self) -> Trajectory:
+        """Decode the trajectory, reading its record's bytes only."""
+        return self.adapter.load_trajectory(self.id)
+
+
+@dataclass(frozen=True)
+class PromptGroup:
+    """All trajectories of one prompt within one step and split."""
+
+    adapter: Adapter = field(repr=False)
+    step: int | None
+    key: str
+    count: int
+    preview: str
+
+    def trajectories(self) -> list[TrajectoryRef]:
+        """Return references to the trajectories, in the order in which they were written. Decodes none."""
+        ids = self.adapter.list_trajectory_ids(self.step, self.key)  # type: ignore[arg-type]
+        return [TrajectoryRef(self.adapter, identity) for identity in ids]
+
+    def trajectory(self, number: int) -> TrajectoryRef:
+        """Return a reference to the trajectory with this number, counted from 0. Raises IndexError."""
+        return self.trajectories()[number]
+
+    def __len__(self) -> int:
+        return self.count
+
+
+@dataclass(frozen=True)
+class RolloutStep:
+    """One training step; `number` is None for the trajectories of a run without steps."""
+
+    adapter: Adapter = field(repr=False)
+    number: int | None
+    prompt_parser: PromptParser | None = field(default=None, repr=False)
+
+    def prompts(self) -> list[PromptGroup]:
+        """Return the prompt groups of the step. Reads what is new in this step's shards, and no others."""
+        self.adapter.ensure_step_indexed(self.number)  # type: ignore[arg-type]
+        listed = self.adapter.list_prompts(self.number)  # type: ignore[arg-type]
+        return [
+            PromptGroup(self.adapter, self.number, key, count, self._preview(key, text)) for key, count, text in listed
+        ]
+
+    def prompt(self, key: str) -> PromptGroup:
+        """Return a prompt group by its key, or by an unambiguous beginning of it. Raises KeyError."""
+        groups = self.prompts()
+        found = [group for group in groups if group.key == key] or [
+            group for group in groups if group.key.startswith(key)
+        ]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} prompts of step {self.number} begin with {key!r}")
+        return found[0]
+
+    def _preview(self, key: str, text: str) -> str:
+        if self.prompt_parser is None:
+            return text
+        first = self.adapter.list_trajectory_ids(self.number, key)[0]  # type: ignore[arg-type]
+        return self.prompt_parser(prompt_context(self.adapter.load_trajectory(first).messages))
+
+
+class RLTracer:
+    """The entry point for one run: any object with the five methods of `Adapter` will do.
+
+    `prompt_parser` makes the previews of prompts from their messages; it costs one record per prompt.
+    """
+
+    def __init__(self, adapter: Adapter, prompt_parser: PromptParser | None = None) -> None:
+        self.adapter = adapter
+        self.prompt_parser = prompt_parser
+
+    def steps(self) -> list[RolloutStep]:
+        """Return the steps of the run. Opens no shard whose place tells its step."""
+        return [RolloutStep(self.adapter, number, self.prompt_parser) for number in self.adapter.list_steps()]
+
+    def step(self, number: int | None) -> RolloutStep:
+        """Return one step. Raises KeyError where the run has no such step."""
+        if number not in self.adapter.list_steps():
+            raise KeyError(f"the run has no step {number}")
+        return RolloutStep(self.adapter, number, self.prompt_parser)

@@ -1,0 +1,185 @@
+"""What a pass rate is: the success rule, pass@k, its interval, windows of steps and bins, defined once."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .index.columns import resolve_path
+
+WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # the sizes that the view prompt_windows knows
+NORMAL_QUANTILE = 1.959963984540054  # two-sided 95 %
+
+
+class SuccessRuleError(ValueError):
+    """A success rule that cannot be read, or names a value that the index does not hold."""
+
+
+@dataclass(frozen=True)
+class SuccessRule:
+    """A trajectory is a success when its value at `path` is at least `threshold`; without a value it is unscored."""
+
+    path: str
+    threshold: float
+
+    def __str__(self) -> str:
+        return f"{self.path} >= {self.threshold:g}"
+
+
+def parse_rule(text: str) -> SuccessRule:
+    """Return the rule written as 'rewards.reward.score >= 0.5'; a path alone means '>= 1'.
+
+    Raises SuccessRuleError for another comparison, or a threshold that is not a finite number.
+    """
+    path, comparison, number = (part.strip() for part in text.partition(">="))
+    if not re.fullmatch(r"[^\s<>=]+", path):
+        raise SuccessRuleError(f"Cannot read the rule {text!r}: write PATH >= NUMBER, as in 'metrics.correct >= 1'")
+    try:
+        threshold = float(number) if comparison else 1.0
+    except ValueError:
+        threshold = math.nan
+    if not math.isfinite(threshold):
+        raise SuccessRuleError(f"Cannot read the rule {text!r}: {number!r} is not a finite number")
+    return SuccessRule(path, threshold)
+
+
+def success_column(connection: sqlite3.Connection, path: str) -> str:
+    """Return the column of trajectories that holds the value at a dotted path.
+
+    Raises SuccessRuleError, naming similar paths, when the index holds no numbers under that path.
+    """
+    column = resolve_path(connection, path)
+    kinds = dict(connection.execute("select column_name, kind from fields where column_name is not null"))
+    if column and kinds.get(column, "number") == "number":
+        return column
+    recorded = [str(row[0]) for row in connection.execute("select path from fields order by path")]
+    if column or path in recorded:
+        raise SuccessRuleError(f"{path} is recorded, but not as a number that this index holds")
+    similar = difflib.get_close_matches(path, [*recorded, "reward"], n=3)
+    hint = f"; similar: {', '.join(similar)}" if similar else "; the table fields lists what is recorded"
+    raise SuccessRuleError(f"No value is recorded under {path}{hint}")
+
+
+def pass_rate(scored: int, successes: int) -> float | None:
+    """Return successes / scored, or None where nothing is scored."""
+    return successes / scored if scored else None
+
+
+def pass_at_k(scored: int, successes: int, k: int) -> float | None:
+    """Return the chance that k of the scored trajectories, drawn without replacement, hold a success.
+
+    This is 1 - C(n-c, k) / C(n, k) for n scored and c successes, the unbiased estimator of Chen et al. 2021,
+    "Evaluating Large Language Models Trained on Code" (arXiv 2107.03374). None where n < k.
+    """
+    if k < 1 or not 0 <= successes <= scored:
+        raise ValueError(f"pass@{k} of {successes} successes in {scored} is not defined")
+    if scored < k:
+        return None
+    draws = math.comb(scored, k)
+    return (draws - math.comb(scored - successes, k)) / draws
+
+
+def wilson_interval(rate: float, size: float) -> tuple[float, float]:
+    """Return the 95 % score interval of a proportion seen in `size` independent trials (Wilson 1927)."""
+    spread = NORMAL_QUANTILE**2 / size
+    centre = (rate + spread / 2) / (1 + spread)
+    half = math.sqrt(rate * (1 - rate) * spread + spread**2 / 4) / (1 + spread)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over prompts with its 95 % interval, and how many prompts it rests on."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    prompts: int
+
+
+def estimate_rate(counts: Iterable[tuple[int, int]]) -> Estimate:
+    """Return successes / scored over prompts, from each prompt's (scored, successes), with its interval.
+
+    Trajectories of one prompt resemble each other, so the prompts are the sample: the variance is that of a ratio
+    of cluster totals, and the interval is Wilson's with the effective sample size p(1-p) / variance, as in Franco,
+    Little, Louis and Slud 2019 (Journal of Survey Statistics and Methodology 7:3). Where all prompts agree on 0 or 1 the variance
+    says nothing, and the number of prompts is taken.
+    """
+    pairs = [(scored, successes) for scored, successes in counts if scored]
+    prompts, total, passed = len(pairs), sum(n for n, _ in pairs), sum(c for _, c in pairs)
+    if not prompts:
+        return Estimate(None, None, None, 0)
+    # Whole numbers, so that prompts which agree have a variance of exactly 0.
+    squares = sum((successes * total - passed * scored) ** 2 for scored, successes in pairs)
+    variance = squares / total**4 * prompts / (prompts - 1) if prompts > 1 else None
+    rate = passed / total
+    return Estimate(rate, *wilson_interval(rate, _effective_size(rate, variance, prompts, total)), prompts)
+
+
+def estimate_mean(values: Sequence[float], trajectories: int) -> Estimate:
+    """Return the mean of one value between 0 and 1 per prompt, such as pass@k, with its interval as in estimate_rate."""
+    prompts = len(values)
+    if not prompts:
+        return Estimate(None, None, None, 0)
+    mean = min(1.0, math.fsum(values) / prompts)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    variance = squares / (prompts * (prompts - 1)) if prompts > 1 else None
+    return Estimate(mean, *wilson_interval(mean, _effective_size(mean, variance, prompts, trajectories)), prompts)
+
+
+def _effective_size(rate: float, variance: float | None, prompts: int, limit: int) -> float:
+    if not 0 < rate < 1:
+        return prompts
+    if variance is None:
+        return 1
+    if variance == 0:
+        return limit
+    return min(max(rate * (1 - rate) / variance, 1), limit)
+
+
+def window_of(step: int | None, first: int | None, size: int | None) -> int | None:
+    """Return the number of the window that holds a step; windows begin at `first`, and no size means one window."""
+    if step is None or first is None:
+        return None
+    return (step - first) // size if size else 0
+
+
+def window_steps(window: int | None, first: int | None, size: int | None) -> tuple[int | None, int | None]:
+    """Return the first and last step of a window; no last step where one window holds all."""
+    if window is None or first is None:
+        return None, None
+    return (first + window * size, first + window * size + size - 1) if size else (first, None)
+
+
+@dataclass(frozen=True)
+class PassBin:
+    """A bin of pass rates; the exact ends 0 and 1 are bins of their own.
+
+    `conditions` are Datasette's filter operators with their values: (("gt", "0"), ("lt", "0.25")).
+    """
+
+    label: str
+    conditions: tuple[tuple[str, str], ...]
+
+
+PASS_BINS = (
+    PassBin("0", (("exact", "0"),)),
+    PassBin("0–0.25", (("gt", "0"), ("lt", "0.25"))),
+    PassBin("0.25–0.5", (("gte", "0.25"), ("lt", "0.5"))),
+    PassBin("0.5–0.75", (("gte", "0.5"), ("lt", "0.75"))),
+    PassBin("0.75–1", (("gte", "0.75"), ("lt", "1"))),
+    PassBin("1", (("exact", "1"),)),
+)
+
+
+def pass_bin(scored: int, successes: int) -> str | None:
+    """Return the label of the bin of a pass rate, from whole numbers; None where nothing is scored."""
+    if not scored:
+        return None
+    if successes in (0, scored):
+        return PASS_BINS[0 if successes == 0 else -1].label
+    return PASS_BINS[1 + successes * 4 // scored].label

@@ -1,0 +1,86 @@
+"""Which folders an index may lead to: never those that the database alone names.
+
+A database is input like any other, and may come from somebody else. So a run's folder is read only when it lies
+in a configured root, in a folder that this user once indexed on this machine, or in the database's own folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from .sources.base import LocatorError
+
+
+class RootNotAllowed(LocatorError):
+    """A run's folder that nobody on this machine has vouched for."""
+
+
+class Roots:
+    """The folders that may be read."""
+
+    def __init__(self, allowed: Iterable[Path]) -> None:
+        self.allowed = [path.resolve() for path in allowed]
+
+    @classmethod
+    def for_database(cls, database: str | Path | None, configured: Sequence[str] | None = None) -> Roots:
+        """Return the roots for an index file: configured ones, else the user's list and the database's own folder."""
+        if configured is not None:
+            return cls(Path(path).expanduser() for path in configured)
+        own = [Path(database).resolve().parent] if database else []
+        return cls([*remembered_roots(), *own])
+
+    def check(self, root: str | Path) -> Path:
+        """Return a run's folder, resolved. Raises RootNotAllowed where it is none of the allowed ones, or inside one."""
+        resolved = Path(root).resolve()
+        if any(resolved == path or resolved.is_relative_to(path) for path in self.allowed):
+            return resolved
+        raise RootNotAllowed(
+            f"This index points to {str(root)!r}, which is not among the folders that may be read here. "
+            f"If you trust it: rltracer roots add {str(root)!r}"
+        )
+
+
+def roots_file() -> Path:
+    """Return the file with the user's list of roots; RLTRACER_HOME moves it."""
+    home = os.environ.get("RLTRACER_HOME")
+    if home:
+        return Path(home) / "roots.txt"
+    from platformdirs import user_config_path
+
+    return user_config_path("rltracer") / "roots.txt"
+
+
+def remembered_roots() -> list[Path]:
+    """Return the folders on the user's list, in the order in which they came."""
+    try:
+        lines = roots_file().read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except (OSError, ValueError):
+        return []
+    return [Path(line) for line in lines if line.strip()]
+
+
+def remember_root(root: Path) -> None:
+    """Add a folder to the user's list. Raises OSError where the list cannot be written."""
+    resolved = root.resolve()
+    known = remembered_roots()
+    if resolved not in known and "\n" not in str(resolved):
+        _write([*known, resolved])
+
+
+def forget_root(root: Path) -> bool:
+    """Take a folder off the user's list; say whether it was on it."""
+    known, resolved = remembered_roots(), root.resolve()
+    left = [path for path in known if path not in (root, resolved)]
+    if len(left) < len(known):
+        _write(left)
+    return len(left) < len(known)
+
+
+def _write(roots: list[Path]) -> None:
+    file = roots_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f"{file.name}.{os.getpid()}")
+    beside.write_text("".join(f"{path}\n" for path in roots), encoding="utf-8", errors="surrogateescape")
+    os.replace(beside, file)

@@ -1,0 +1,61 @@
+"""The registry of sources: which system's files are at a place, decided by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .base import Source, SourceError
+
+GROUP = "rltracer.sources"
+BUILT_IN = {"prime-rl": "rltracer_sqlite.sources.prime_rl:PrimeRLSource"}
+
+
+def source_names() -> list[str]:
+    """Return the names of the installed sources."""
+    return [name for name, _ in _references()]
+
+
+def source_named(name: str, tokenizer: str | None = None) -> Source:
+    """Return a source by the name that an index keeps. Raises SourceError for one that is not installed."""
+    for known, reference in _references():
+        if known == name:
+            return _load(reference, tokenizer)
+    raise SourceError(f"The source {name!r} is not installed here. Installed: {', '.join(source_names())}.")
+
+
+def source_for(root: Path, tokenizer: str | None = None) -> Source:
+    """Return the source that recognises the files at `root`. Raises SourceError where none does."""
+    if not root.exists():
+        raise SourceError(f"{root} does not exist.")
+    for _, reference in _references():
+        source = _load(reference, tokenizer)
+        if source.recognises(root):
+            return source
+    raise SourceError(nothing_found(root))
+
+
+def nothing_found(root: Path) -> str:
+    """Say in a sentence what lies at a place where no source finds rollouts."""
+    if root.is_file():
+        return f"{root} holds no rollouts of a known format."
+    names = sorted(entry.name for entry in root.iterdir())
+    if not names:
+        return f"{root} is empty."
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{root} holds no rollouts of a known format. It holds: {shown}."
+
+
+def _references() -> Iterator[tuple[str, str]]:
+    yield from BUILT_IN.items()
+    # Reading every installed package's entry points costs more than a query; only a foreign source needs it.
+    from importlib.metadata import entry_points
+
+    yield from ((entry.name, entry.value) for entry in entry_points(group=GROUP) if entry.name not in BUILT_IN)
+
+
+def _load(reference: str, tokenizer: str | None) -> Source:
+    from importlib import import_module
+
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)(tokenizer)  # type: ignore[no-any-return]

@@ -1,0 +1,155 @@
+"""The boundary that a new file format implements: shards in, entries and trajectories out.
+
+A source knows one system's files and nothing of SQLite. Everything it yields is relative to
+the run's root, so that scanning one shard is a pure function that can run in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+
+if TYPE_CHECKING:
+    from ..model import Trajectory
+
+
+class SourceError(ValueError):
+    """A run or a shard that cannot be read, in a sentence that says what to do."""
+
+
+class NotRollouts(SourceError):
+    """A file that holds no rollouts; the sentence says what it holds instead."""
+
+
+class LocatorError(SourceError):
+    """A locator that points outside its root, at nothing, or at a record that has changed."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One source file of a run, known by what it is and not by how it is packed."""
+
+    path: str  # relative to the run's root, "/" separated, without the ending of a compression
+    file: str  # the file to read now, relative to the root: `path`, or `path` + ".zst"
+    layout: str  # the shape of the files around it, for example "traces" or "stream"
+    step: int | None = None  # by its place in the layout; None where the records say it, or nothing does
+    split: str | None = None  # "train" or "eval" by the layout, else None
+    producer: str | None = None  # None: holds the records themselves; else who wrote these later facts
+
+
+class Position(NamedTuple):
+    """How far a shard has been read. Everything before `offset` is done."""
+
+    offset: int = 0  # bytes, uncompressed
+    line: int = 0  # complete lines before `offset`
+    waiting: int = 0  # bytes behind `offset` that are no complete record yet
+
+
+@dataclass(slots=True)
+class Entry:
+    """What the index keeps of one trajectory: where it is, and what it can be selected by."""
+
+    uid: str
+    byte_offset: int
+    byte_length: int
+    line: int  # 1-based
+    item: int | None = None  # the place inside the record; None where the record is the trajectory
+    prompt_key: str = ""
+    task: str = ""
+    preview: str = ""
+    step: int | None = None
+    dispatch_step: int | None = None
+    split: str | None = None
+    env: str | None = None
+    agent: str | None = None
+    reward: float | None = None
+    # dotted path in the record -> recorded scalar; None: a text too long to be indexed
+    values: dict[str, float | str | None] = field(default_factory=dict)
+    effective: int | None = None
+    advantage: float | None = None
+    ship_step: int | None = None
+    logprob_mean: float | None = None
+    turns: int = 0
+    tool_calls: int = 0
+    branches: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    stop_condition: str | None = None
+    truncated: int | None = None
+    ok: int | None = None
+    error_type: str | None = None
+    episode_id: str | None = None
+    group_id: str | None = None
+    task_key: str | None = None
+    data_idx: int | str | None = None
+    policy_version: int | None = None
+    started_at: float | None = None  # Unix time, seconds
+    seconds: float | None = None
+    content_kind: str = "messages"
+
+
+@dataclass(slots=True)
+class Update:
+    """A later fact about a trajectory, found in another place than its record (an annotation)."""
+
+    uid: str
+    byte_offset: int
+    byte_length: int
+    line: int
+    item: int | None = None
+    effective: int | None = None
+    advantage: float | None = None
+    ship_step: int | None = None
+    logprob_mean: float | None = None
+
+
+@dataclass(slots=True)
+class Problem:
+    """Something that could not be read, or could be read in part only, and why."""
+
+    line: int | None
+    byte_offset: int
+    byte_length: int
+    reason: str
+
+
+Scanned = Union["Entry", "Update", "Problem", Position]
+"""What a scan yields. A `Position` says that everything before it has been yielded: a place to commit."""
+
+
+@dataclass(frozen=True)
+class Locator:
+    """Where the bytes of a trajectory, or of a later fact about it, are."""
+
+    uid: str
+    path: str  # the shard's path, relative to the root
+    layout: str
+    byte_offset: int  # in the uncompressed bytes
+    byte_length: int
+    item: int | None = None
+    line: int | None = None
+    producer: str | None = None  # None: the record; else an annotation
+
+
+class Source(Protocol):
+    """One system's files. Implement this, register it, and the index does the rest."""
+
+    name: str
+
+    def recognises(self, root: Path) -> bool:
+        """Say whether this source's files are at `root`, by content where names are not enough."""
+        ...
+
+    def shards(self, root: Path) -> Iterable[Shard]:
+        """List the shards by their names only. Opens no shard."""
+        ...
+
+    def scan(self, root: Path, shard: Shard, start: Position = Position()) -> Iterator[Scanned]:
+        """Read one shard from `start` on, ending with the `Position` that was reached."""
+        ...
+
+    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+        """Decode one trajectory: the record's locator first, then its annotations, oldest first."""
+        ...

@@ -1,0 +1,149 @@
+"""Opening the files of a run: inside its root, plain or compressed, by uncompressed byte offsets."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from .base import LocatorError
+
+MAX_RECORD_BYTES = 1 << 30
+
+
+class ByteReader(Protocol):
+    """Uncompressed bytes at any offset."""
+
+    def size(self) -> int:
+        """Return the number of uncompressed bytes."""
+        ...
+
+    def pread(self, length: int, offset: int) -> bytes:
+        """Return at most `length` bytes from `offset`; fewer only at the end."""
+        ...
+
+    def read_into(self, target: memoryview, offset: int) -> int:
+        """Fill `target` from `offset` on and return the number of bytes; 0 at the end."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def base_folder(root: Path) -> Path:
+    """Return the folder that shard paths are relative to: the root, or its parent where the root is one file."""
+    return root.parent if root.is_file() else root
+
+
+def read_bytes(root: Path, path: str, offset: int, length: int) -> bytes:
+    """Return `length` uncompressed bytes of the shard `path` under `root`, from `offset` on.
+
+    `path` and the numbers may come from a database, so they are not trusted. Raises LocatorError.
+    """
+    if not all(type(number) is int for number in (offset, length)) or offset < 0 or not 0 < length <= MAX_RECORD_BYTES:
+        raise LocatorError(f"The place of a record in {path!r} is out of range: {length} bytes at {offset}.")
+    with open_shard(root, path) as reader:
+        data = reader.pread(length, offset)
+    if len(data) != length:
+        raise LocatorError(
+            f"{path} ends before byte {offset + length:,}: it is shorter than when it was indexed. Index the run again."
+        )
+    return data
+
+
+@contextmanager
+def open_shard(root: Path, path: str) -> Iterator[ByteReader]:
+    """Open a shard by its path without the ending of a compression, whichever way it is packed now."""
+    reader = _reader(root, path)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def _reader(root: Path, path: str) -> ByteReader:
+    try:
+        return PlainFile(open_inside(root, path))
+    except FileNotFoundError:
+        pass
+    try:
+        descriptor = open_inside(root, path + ".zst")
+    except FileNotFoundError:
+        raise LocatorError(f"{path} is not there any more (looked under {root}).") from None
+    # Only compressed shards pay for the import of the decompressor.
+    from .seekable import SeekableZstd
+
+    return SeekableZstd(descriptor, path)
+
+
+def open_inside(root: Path, path: str) -> int:
+    """Return a descriptor of the regular file `path` under `root`; never of anything outside it.
+
+    Raises FileNotFoundError, or LocatorError for a path that leads elsewhere or is no regular file.
+    """
+    if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path):
+        raise LocatorError(f"Not a path inside a run: {path!r}.")
+    base = base_folder(root)
+    try:
+        folder = base.resolve(strict=True)
+        full = (folder / path).resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(path) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise LocatorError(f"{path} cannot be opened: {error}.") from None
+    if not full.is_relative_to(folder):
+        raise LocatorError(f"{path} leads outside the run's folder; what it points to is not read.")
+    try:
+        # Non-blocking, so that a named pipe cannot hold the reader for ever.
+        descriptor = os.open(
+            full,
+            os.O_RDONLY
+            | getattr(os, "O_NONBLOCK", 0)
+            | getattr(os, "O_NOFOLLOW", 0)
+            | getattr(os, "O_CLOEXEC", 0)
+            | getattr(os, "O_BINARY", 0),
+        )
+    except OSError as error:
+        raise LocatorError(f"{path} cannot be opened: {error.strerror}.") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise LocatorError(f"{path} is not a regular file.")
+    return descriptor
+
+
+class PlainFile:
+    """An uncompressed file behind a descriptor that it owns."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def size(self) -> int:
+        return os.fstat(self.descriptor).st_size
+
+    def pread(self, length: int, offset: int) -> bytes:
+        parts = []
+        # One call returns at most 2 GiB, and less on some network file systems.
+        while length > 0 and (part := _pread(self.descriptor, length, offset)):
+            parts.append(part)
+            length -= len(part)
+            offset += len(part)
+        return b"".join(parts)
+
+    def read_into(self, target: memoryview, offset: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self.descriptor, [target], offset)
+        part = _pread(self.descriptor, len(target), offset)
+        target[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+def _pread(descriptor: int, length: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, length)

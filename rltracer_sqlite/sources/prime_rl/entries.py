@@ -1,0 +1,294 @@
+"""From records to what the index keeps of them: one Entry per trace, episode without traces, or v0 row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from ... import messages as normal
+from ..base import Entry, Problem, Shard, Update
+from .records import ANY, NOTHING, Node, Raw, Record, Reward, Task, TaskData, is_there
+
+# verifiers' names for a limit that cut a rollout off.
+LIMITS = {
+    "max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "context_length", "compaction_failed",
+    "max_turns_reached", "prompt_too_long", "max_total_completion_tokens_reached",
+}  # fmt: skip
+MAX_TEXT = 200  # characters of a recorded text that is kept as a value
+MAX_DEPTH = 3
+
+
+def trace_entries(record: Record, shard: Shard, offset: int, length: int, line: int) -> Iterator[Entry | Problem]:
+    """Yield the entries of an Episode or of a bare Trace."""
+    if record.nodes is not None:
+        yield from _trace(record, record, shard, offset, length, line, None)
+        return
+    traces = record.traces or []
+    if not traces:
+        yield _failed_episode(record, shard, offset, length, line)
+    for item, trace in enumerate(traces):
+        yield from _trace(trace, record, shard, offset, length, line, item)
+
+
+def _trace(
+    trace: Record, outer: Record, shard: Shard, offset: int, length: int, line: int, item: int | None
+) -> Iterator[Entry | Problem]:
+    entry = common(trace, outer, shard, offset, length, line, item)
+    nodes = trace.nodes or []
+    first_assistant, bad_parents = _measure(entry, nodes)
+    if bad_parents:
+        yield Problem(line, offset, length, f"message {bad_parents[0]} names a parent that does not come before it")
+    context = [_context_message(node.message) for node in prompt_nodes(nodes, first_assistant)]
+    identify(entry, context, trace.task if isinstance(trace.task, Task) else outer.task, entry.data_idx)
+    _count_tokens(entry, trace, nodes)
+    yield entry
+
+
+def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int, line: int, item: int | None) -> Entry:
+    info = trace.info or {}
+    work = outer.run.work if outer.run else None
+    run = trace.run or outer.run
+    entry = Entry(_uid(trace.id, shard, offset, item), offset, length, line, item)
+    entry.step = shard.step if shard.step is not None else _inner(info, "arrival", "step")
+    entry.dispatch_step = _first(
+        work.step if work else None, run.step if run else None, _inner(info, "dispatch", "step"), trace.eval_step
+    )
+    if entry.step is None and shard.layout == "stream":
+        entry.step = entry.dispatch_step
+    entry.split = shard.split or _recorded_split(trace, outer, info, shard)
+    entry.env = _env(trace, outer, info)
+    entry.agent = trace.agent.name if trace.agent else None
+    entry.reward, entry.values = _reward(trace.rewards)
+    add_values(entry.values, "metrics", trace.metrics)
+    add_values(entry.values, "info", info)
+    entry.effective = flag(info.get("effective"))
+    if shard.producer == "effective":
+        entry.effective = 1
+    entry.advantage = number(info.get("advantage"))
+    entry.ship_step = _inner(info, "ship", "step")
+    entry.stop_condition = trace.stop_condition
+    entry.ok = flag(trace.ok if trace.ok is not None else _completed(trace))
+    entry.error_type = error_type((trace.errors or [None])[0])
+    entry.episode_id = _text(outer.id) if outer is not trace else _text(info.get("episode_id"))
+    entry.group_id = (outer.group.id if outer.group else None) or trace.group_id or _text(info.get("group_id"))
+    policy = work.policy.start if work and work.policy else None
+    entry.policy_version = _first(policy, trace.policy_version, integer(info.get("policy_version")))
+    entry.started_at, entry.seconds = _times(trace.timing)
+    return entry
+
+
+def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
+    """Count turns, tool calls and branches; return the first assistant node and the nodes with a bad parent."""
+    parents: set[int] = set()
+    first_assistant, bad = None, []
+    for position, node in enumerate(nodes):
+        message, parent = node.message, node.parent
+        if parent is not None:
+            if 0 <= parent < position:
+                parents.add(parent)
+            else:
+                bad.append(position)
+        if message.role == "assistant":
+            if first_assistant is None:
+                first_assistant = position
+            if node.sampled is not False:
+                entry.turns += 1
+        if message.tool_calls:
+            entry.tool_calls += len(message.tool_calls)
+    entry.branches = len(nodes) - len(parents)
+    return first_assistant, bad
+
+
+def prompt_nodes(nodes: list[Node], first_assistant: int | None) -> list[Node]:
+    """Return the nodes that lead to the first assistant message, root first: the prompt."""
+    current = nodes[first_assistant].parent if first_assistant is not None else len(nodes) - 1
+    path: list[Node] = []
+    while current is not None and 0 <= current < len(nodes) and len(path) < len(nodes):
+        path.append(nodes[current])
+        parent = nodes[current].parent
+        current = parent if parent is not None and parent < current else None
+    return path[::-1]
+
+
+def _context_message(message: Any) -> dict[str, Any]:
+    return {"role": message.role, "content": decoded(message.content)}
+
+
+def identify(entry: Entry, context: list[dict[str, Any]], task: Any, example: int | str | None) -> None:
+    """Fill in what says which prompt and task a trajectory is of."""
+    if isinstance(task, Task):
+        data = task.data or task
+        example = data.idx if data.idx is not None else example
+        entry.task_key = task.key or task.name
+        entry.task = task.key or task.hash or truth_hash(data)
+    entry.data_idx = example
+    if normal.is_empty(context):
+        # Without words the record's own example id is all that tells prompts apart.
+        context = [{"role": "example", "content": "" if example is None else f"{entry.env or ''} {example}"}]
+        entry.preview = normal.EMPTY_PREVIEW
+    else:
+        entry.preview = normal.preview(context)
+    entry.prompt_key = normal.prompt_key(context)
+
+
+def truth_hash(data: TaskData | Record) -> str:
+    """Return a short hash of a task's recorded ground truth, or '' where none is recorded."""
+    for name in ("answer", "ground_truth", "solution", "target"):
+        value = getattr(data, name, NOTHING)
+        if is_there(value) and bytes(value) != b'""':
+            return sha256(bytes(value)).hexdigest()[:16]
+    return ""
+
+
+def _failed_episode(episode: Record, shard: Shard, offset: int, length: int, line: int) -> Entry:
+    """Return the row of an episode that failed before any agent ran: no turns, no reward, its task's prompt."""
+    entry = common(episode, episode, shard, offset, length, line, None)
+    entry.episode_id, entry.ok, entry.reward = _text(episode.id), 0, None
+    task = episode.task if isinstance(episode.task, Task) else None
+    data = (task.data or task) if task else None
+    context = []
+    for role, text in (("system", data.system_prompt), ("user", data.prompt)) if data else ():
+        content = decoded(text)
+        if isinstance(content, list):
+            context += [message for message in content if isinstance(message, dict)]
+        elif content:
+            context.append({"role": role, "content": content})
+    identify(entry, context, task, None)
+    return entry
+
+
+def update(record: Record, offset: int, length: int, line: int) -> Update:
+    """Return what an annotation record of the stream layout says about its trace."""
+    info = record.info or {}
+    return Update(
+        str(record.trace_id), offset, length, line, None,
+        flag(info.get("effective")), number(info.get("advantage")), _inner(info, "ship", "step"),
+    )  # fmt: skip
+
+
+def _reward(rewards: dict[str, Reward | float | None] | None) -> tuple[float | None, dict[str, float | str | None]]:
+    """Return the total reward, Σ score × weight, and the named scores; one missing score leaves the total unknown."""
+    total, known, values = 0.0, bool(rewards), {}
+    for name, reward in (rewards or {}).items():
+        score = reward.score if isinstance(reward, Reward) else reward
+        if score is None:
+            known = False
+            continue
+        weight = reward.weight if isinstance(reward, Reward) else None
+        total += score * (1.0 if weight is None else weight)
+        values[f"rewards.{name}.score"] = score
+    return (total if known and math.isfinite(total) else None), values  # type: ignore[return-value]
+
+
+def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1) -> None:
+    for name, value in (recorded or {}).items():
+        here = f"{path}.{name}" if path else name
+        if isinstance(value, dict):
+            if depth < MAX_DEPTH:
+                add_values(values, here, value, depth + 1)
+        elif isinstance(value, (bool, int, float)):
+            if (finite := number(value)) is not None:
+                values[here] = finite
+        elif isinstance(value, str):
+            values[here] = value if len(value) <= MAX_TEXT else None
+
+
+def _count_tokens(entry: Entry, trace: Record, nodes: list[Node]) -> None:
+    usages = [call.usage for call in trace.calls or () if call.usage] or [node.usage for node in nodes if node.usage]
+    for usage in usages:
+        if usage.completion_tokens is not None:
+            entry.completion_tokens = (entry.completion_tokens or 0) + usage.completion_tokens
+    if usages:
+        entry.prompt_tokens = usages[-1].prompt_tokens
+    entry.completion_tokens = _first(entry.completion_tokens, trace.num_output_tokens)
+    entry.prompt_tokens = _first(entry.prompt_tokens, trace.num_input_tokens)
+    reasons = [call.finish_reason for call in trace.calls or ()] or [node.finish_reason for node in nodes]
+    entry.truncated = int(entry.stop_condition in LIMITS or "length" in reasons[-1:])
+
+
+def _recorded_split(trace: Record, outer: Record, info: dict[str, Any], shard: Shard) -> str | None:
+    if shard.layout == "evals":
+        return None  # an evaluation of its own has no training split to be told from
+    work = outer.run.work.type if outer.run and outer.run.work else None
+    run = (trace.run or outer.run).type if (trace.run or outer.run) else None  # type: ignore[union-attr]
+    candidates = (trace.kind, info.get("kind"), work, run)
+    return next((split for split in candidates if split in ("train", "eval")), None)
+
+
+def _env(trace: Record, outer: Record, info: dict[str, Any]) -> str | None:
+    if trace.env_name or info.get("env_name"):
+        return trace.env_name or _text(info.get("env_name"))
+    env = outer.env
+    if isinstance(env, str):
+        return env
+    return (env.name or env.id) if env else _text(info.get("env_id"))
+
+
+def _times(timing: Any) -> tuple[float | None, float | None]:
+    """Return (start, seconds) from verifiers' spans, or from v0's milliseconds."""
+    if not isinstance(timing, dict):
+        return None, None
+    start = number(_first(timing.get("start"), timing.get("start_time"))) or None
+    if (total := number(timing.get("total"))) is not None:
+        return start, total
+    if (milliseconds := number(timing.get("total_ms"))) is not None:
+        return start, milliseconds / 1000
+    ends = [number(span.get("end")) or 0.0 for span in timing.values() if isinstance(span, dict)]
+    return start, (max(ends) - start if ends and start and max(ends) >= start else None)
+
+
+def decoded(raw: Raw) -> Any:
+    """Return the value of a part that was left undecoded; None where it is missing."""
+    return ANY.decode(raw) if is_there(raw) else None
+
+
+def number(value: Any) -> float | None:
+    """Return a recorded value as a finite float; True and False count as 1 and 0, anything else as missing."""
+    if isinstance(value, (int, float)):
+        try:
+            finite = float(value)
+        except OverflowError:
+            return None
+        return finite if math.isfinite(finite) else None
+    return None
+
+
+def _uid(recorded: Any, shard: Shard, offset: int, item: int | None) -> str:
+    if recorded is not None and recorded != "" and not isinstance(recorded, (dict, list)):
+        uid = str(recorded)
+        return uid if len(uid) <= MAX_TEXT else sha256(uid.encode()).hexdigest()
+    return f"{shard.path}@{offset}" + ("" if item is None else f".{item}")
+
+
+def _completed(record: Record) -> bool | None:
+    return None if record.is_completed is None else record.is_completed and not record.errors and not record.error
+
+
+def error_type(error: Any) -> str | None:
+    if isinstance(error, dict):
+        return normal.one_line(str(error.get("type") or error.get("error") or "error"))[:MAX_TEXT]
+    return normal.one_line(str(error).split("(")[0])[:MAX_TEXT] if error else None
+
+
+def _inner(info: dict[str, Any], outer: str, inner: str) -> int | None:
+    value = info.get(outer)
+    return integer(value.get(inner)) if isinstance(value, dict) else None
+
+
+def integer(value: Any) -> int | None:
+    finite = number(value)
+    return int(finite) if finite is not None and abs(finite) < 2**63 else None
+
+
+def flag(value: Any) -> int | None:
+    return int(value) if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return str(value)[:MAX_TEXT] if isinstance(value, (str, int)) else None
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,97 @@
+"""Where prime-rl and verifiers put their files: shards, steps and splits from paths, without opening anything.
+
+A path only suggests what a file holds; what each line is, its content decides (`records`). The layouts are those
+of prime-rl from 2025-12 to 2026-09 and of verifiers' evaluations; docs/formats.md lists them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..base import Shard, SourceError
+from ..files import base_folder
+
+PACKED = ".zst"
+# Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
+SKIPPED_FOLDERS = {"weights", "checkpoints", "broadcasts", "wandb", "live", "node_modules", "__pycache__"}
+SKIPPED_FILES = re.compile(r"(\.index\.jsonl|^metrics\.jsonl|^index\.jsonl|^\..*)$")
+
+LAYOUTS: list[tuple[str, re.Pattern[str]]] = [
+    (
+        "traces",
+        re.compile(
+            r"(?:^|/)step_(?P<step>\d+)/(?P<split>train|eval)/(?P<part>all|effective)/(?:[^/]+/)?traces\.jsonl$"
+        ),
+    ),
+    ("rollouts", re.compile(r"(?:^|/)step_(?P<step>\d+)/(?P<split>train|eval)_rollouts(?:_[^/]+)?\.jsonl$")),
+    ("stream", re.compile(r"(?:^|/)traces/stream/\d+\.jsonl$")),
+    ("stream", re.compile(r"(?:^|/)traces/annotations/(?P<producer>[^/]+)/\d+\.jsonl$")),
+    ("stream", re.compile(r"(?:^|/)annotations/(?P<producer>[^/]+)\.jsonl$")),
+    ("evals", re.compile(r"(?:^|/)evals/step_(?P<step>\d+)/[^/]+/results\.jsonl$")),
+    ("evals", re.compile(r"(?:^|/)(?:outputs|evals)/(?:[^/]+/)*(?:results|traces)\.jsonl$")),
+    ("token_exports", re.compile(r"(?:^|/)token_exports/(?:step_(?P<step>\d+)/)?rank_\d+\.jsonl$")),
+]
+
+
+def find_shards(root: Path) -> Iterator[Shard]:
+    """List the JSONL shards at `root`, a folder or one file, in the order of their paths."""
+    base = base_folder(root)
+    if root.is_file():
+        yield describe(base, root.name)
+        return
+    if not root.is_dir():
+        raise SourceError(f"{root} does not exist.")
+    found: dict[str, Shard] = {}
+    for file in walk(base):
+        shard = describe(base, file)
+        # While a chunk is being sealed both of its forms exist; the plain one is whole in any case.
+        if shard.path not in found or not file.endswith(PACKED):
+            found[shard.path] = shard
+    yield from sorted(found.values(), key=_reading_order)
+
+
+def walk(base: Path, ending: str = ".jsonl") -> Iterator[str]:
+    """Yield the path, relative to `base`, of each file below it that ends in `ending` or its packed form."""
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(base / folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if not folder:
+                raise SourceError(f"{base} cannot be read: {error.strerror}.") from None
+            yield folder  # opening it will fail, and say why
+            continue
+        for entry in listed:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in SKIPPED_FOLDERS and not entry.name.startswith("."):
+                    pending.append(path)
+            elif path.removesuffix(PACKED).endswith(ending) and not SKIPPED_FILES.search(
+                entry.name.removesuffix(PACKED)
+            ):
+                yield path
+
+
+def describe(base: Path, file: str) -> Shard:
+    """Return the shard that a file is, with what its place in a layout says."""
+    path = file.removesuffix(PACKED)
+    # The folders above `base` count too: a person may point at one step, or at one file.
+    place = f"{base.absolute().as_posix()}/{path}"
+    for layout, pattern in LAYOUTS:
+        if match := pattern.search(place):
+            named = match.groupdict()
+            split = named.get("split") or ("eval" if layout == "evals" and named.get("step") else None)
+            producer = named.get("producer") or ("effective" if named.get("part") == "effective" else None)
+            step = int(named["step"]) if named.get("step") else None
+            return Shard(path, file, layout, step, split, producer)
+    return Shard(path, file, "file")
+
+
+def _reading_order(shard: Shard) -> tuple[bool, int, str]:
+    # Records before later facts about them, steps in their order.
+    return shard.producer is not None, -1 if shard.step is None else shard.step, shard.path

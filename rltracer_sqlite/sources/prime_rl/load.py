@@ -1,0 +1,129 @@
+"""Decoding one trajectory of prime-rl or verifiers from its record, with what annotations add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...messages import normal_message, tool_definitions
+from ...model import Message, Trajectory
+from ..base import Locator, LocatorError
+from ..files import read_bytes
+from ..lines import decode_leniently
+from .graph import branch_paths
+
+CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
+
+
+def load_lines(root: Path, locators: Sequence[Locator]) -> Trajectory:
+    """Return the trajectory at the first locator; the further ones are its annotations, oldest first."""
+    record = locators[0]
+    raw = read_bytes(root, record.path, record.byte_offset, record.byte_length)
+    outer = decoded_object(raw, record)
+    trace = pick(outer, record)
+    annotations = []
+    for locator in locators[1:]:
+        if (locator.path, locator.byte_offset, locator.item) == (record.path, record.byte_offset, record.item):
+            continue  # a record that stands in a later file only is its own annotation
+        found = decoded_object(read_bytes(root, locator.path, locator.byte_offset, locator.byte_length), locator)
+        annotations.append((locator, found if "trace_id" in found else pick(found, locator)))
+    for locator, later in annotations:
+        trace = _overlaid(trace, later, locator)
+    return _trajectory(trace, outer, raw, locators, annotations)
+
+
+def decoded_object(raw: bytes, locator: Locator) -> dict[str, Any]:
+    """Return the JSON object of a record's bytes. Raises LocatorError when they are none any more."""
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        try:
+            value, _ = decode_leniently(raw)
+        except ValueError:
+            value = None
+    if not isinstance(value, dict):
+        raise LocatorError(CHANGED.format(path=locator.path, what=f"no record at byte {locator.byte_offset:,}"))
+    return value
+
+
+def pick(outer: dict[str, Any], locator: Locator) -> dict[str, Any]:
+    """Return the trace that a locator means, out of its Episode or bare record; checks that it is the one indexed."""
+    inner: Any = outer
+    if locator.item is not None:
+        traces = outer.get("traces")
+        inner = traces[locator.item] if isinstance(traces, list) and locator.item < len(traces) else None
+    recorded = (inner.get("rollout_id") or inner.get("id")) if isinstance(inner, dict) else None
+    by_place = locator.uid.startswith(f"{locator.path}@")
+    if not isinstance(inner, dict) or not (by_place or str(recorded) == locator.uid or len(str(recorded)) > 200):
+        what = f"another record at byte {locator.byte_offset:,}"
+        raise LocatorError(CHANGED.format(path=locator.path, what=what))
+    return inner
+
+
+def _overlaid(trace: dict[str, Any], later: dict[str, Any], locator: Locator) -> dict[str, Any]:
+    """Return a trace with what a later copy or an update says of it; the newest wins."""
+    merged = {**trace, "info": _merged(trace.get("info"), later.get("info"))}
+    nodes, later_nodes = trace.get("nodes"), later.get("nodes")
+    if isinstance(nodes, list) and isinstance(later_nodes, list) and len(nodes) == len(later_nodes):
+        # The copy under effective/ has the same nodes, with the trainer's streams added to them.
+        merged["nodes"] = [{**old, **new} for old, new in zip(nodes, later_nodes, strict=True)]
+    return merged
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return old if new is None else new
+    return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+
+
+def _trajectory(
+    trace: dict[str, Any],
+    outer: dict[str, Any],
+    raw: bytes,
+    locators: Sequence[Locator],
+    annotations: list[tuple[Locator, dict[str, Any]]],
+) -> Trajectory:
+    nodes = trace.get("nodes")
+    if isinstance(nodes, list):
+        paths = branch_paths(nodes)
+        branches = [[node_message(nodes[number]) for number in path] for path in paths]
+        trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
+    else:
+        branches = [_v0_messages(trace)] if "prompt" in trace or "completion" in trace else []
+        paths, trained = [list(range(len(branch))) for branch in branches], [True for _ in branches]
+    from .metadata import metadata
+
+    return Trajectory(
+        messages=branches[-1] if branches else [],
+        metadata=metadata(trace, outer, branches, locators, annotations),
+        branches=branches,
+        branch_nodes=paths,
+        trained=trained,
+        tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
+        raw=raw,
+        record=trace,
+    )
+
+
+def node_message(node: Any) -> Message:
+    """Return the normal message of a node; a node without one is an empty message."""
+    message = node.get("message") if isinstance(node, dict) else None
+    return normal_message(message if isinstance(message, dict) else {})
+
+
+def _sampled(node: Any) -> bool:
+    return isinstance(node, dict) and bool(node.get("sampled"))
+
+
+def _v0_messages(row: dict[str, Any]) -> list[Message]:
+    messages: list[Message] = []
+    for part, role in (("prompt", "user"), ("completion", "assistant")):
+        recorded = row.get(part)
+        if isinstance(recorded, str):
+            messages.append({"role": role, "content": recorded})
+        elif isinstance(recorded, list):
+            messages += [normal_message(message) for message in recorded if isinstance(message, dict)]
+    return messages

@@ -1,0 +1,286 @@
+"""The records of prime-rl and verifiers as the index reads them: only the needed fields, one decoding pass.
+
+Field names are those of verifiers' Trace and Episode (v1) and RolloutOutput (v0). Token arrays make up most
+of a record's bytes, so they are cut out before decoding; `without_arrays` says why that is exact.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+
+from ..lines import decode_leniently, reencoded
+
+Raw = msgspec.Raw
+NOTHING = Raw()  # a part that is missing; what is there is decoded where it is needed
+Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # what SQLite can hold
+
+
+class Usage(msgspec.Struct, gc=False):
+    prompt_tokens: Integer | None = None
+    completion_tokens: Integer | None = None
+
+
+class Call(msgspec.Struct, gc=False):
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+
+class Message(msgspec.Struct, gc=False):
+    role: str | None = None
+    content: Raw = NOTHING  # decoded for a prompt only
+    tool_calls: list[Raw] | None = None
+
+
+class Node(msgspec.Struct, gc=False):
+    message: Message
+    parent: int | None = None
+    sampled: bool | None = None
+    finish_reason: str | None = None  # on nodes until 2026-07-17, then in `calls`
+    usage: Usage | None = None
+
+
+class Reward(msgspec.Struct, gc=False):
+    score: float | None = None
+    weight: float | None = None
+
+
+class TaskData(msgspec.Struct, gc=False):
+    idx: Integer | str | None = None
+    prompt: Raw = NOTHING
+    system_prompt: Raw = NOTHING
+    answer: Raw = NOTHING
+    ground_truth: Raw = NOTHING
+    solution: Raw = NOTHING
+    target: Raw = NOTHING
+
+
+class Task(TaskData, gc=False):
+    """A task; until 2026-07-09 its data lay at its own root."""
+
+    data: TaskData | None = None
+    key: str | None = None
+    hash: str | None = None
+    name: str | None = None
+
+
+class Agent(msgspec.Struct, gc=False):
+    name: str | None = None
+
+
+class Env(msgspec.Struct, gc=False):
+    id: str | None = None
+    name: str | None = None
+
+
+class Group(msgspec.Struct, gc=False):
+    id: str | None = None
+
+
+class Policy(msgspec.Struct, gc=False):
+    start: Integer | None = None
+
+
+class Work(msgspec.Struct, gc=False):
+    type: str | None = None
+    step: Integer | None = None
+    policy: Policy | None = None
+
+
+class Run(msgspec.Struct, gc=False):
+    type: str | None = None
+    step: Integer | None = None
+    work: Work | None = None
+
+
+class Record(msgspec.Struct, gc=False):
+    """One line, whatever it is; which fields are there tells (`kind`)."""
+
+    id: Any = None
+    traces: list[Record] | None = None
+    nodes: list[Node] | None = None
+    task: Task | str | None = None
+    agent: Agent | None = None
+    env: Env | str | None = None
+    group: Group | None = None
+    run: Run | None = None
+    calls: list[Call] | None = None
+    rewards: dict[str, Reward | float | None] | None = None
+    metrics: dict[str, Any] | None = None
+    info: dict[str, Any] | None = None
+    is_completed: bool | None = None
+    is_truncated: bool | None = None
+    ok: bool | None = None
+    stop_condition: str | None = None
+    errors: list[Any] | None = None
+    error: Any = None
+    timing: Any = None
+    num_input_tokens: Integer | None = None
+    num_output_tokens: Integer | None = None
+    # root metadata of 2026-07-09, and of the v0 rows from 2026-06-01 on
+    kind: str | None = None
+    env_name: str | None = None
+    group_id: str | None = None
+    policy_version: Integer | None = None
+    eval_step: Integer | None = None
+    # v0 rows
+    example_id: Integer | str | None = None
+    rollout_id: str | None = None
+    prompt: Raw = NOTHING
+    completion: Raw = NOTHING
+    answer: Raw = NOTHING
+    reward: float | None = None
+    advantage: float | None = None
+    is_filtered: bool | None = None
+    token_usage: Any = None
+    total_ms: float | None = None
+    # lines that are no trajectory
+    token_ids: Raw = NOTHING
+    export_sequence_idx: int | None = None
+    trace_id: str | None = None
+    branches: Raw = NOTHING
+    trace_ids: Raw = NOTHING
+    chunk: int | None = None
+    valid: Any = None
+
+
+DECODER = msgspec.json.Decoder(Record)
+MESSAGES = msgspec.json.Decoder(list[Message])
+ANY = msgspec.json.Decoder()
+
+
+def kind(record: Record) -> str | None:
+    """Say what a line is: episode, trace, v0, update, token_export, index_row or validation; None for none of them."""
+    if record.nodes is not None:
+        return "trace"
+    if record.traces is not None:
+        return "episode"
+    if record.trace_id is not None and (is_there(record.branches) or record.info is not None):
+        return "update"
+    if is_there(record.prompt) and is_there(record.completion) and _scored(record):
+        return "v0"
+    if is_there(record.token_ids) and record.export_sequence_idx is not None:
+        return "token_export"
+    if is_there(record.trace_ids) and record.chunk is not None:
+        return "index_row"
+    return "validation" if record.valid is not None and not is_there(record.prompt) else None
+
+
+def is_there(raw: Raw) -> bool:
+    """Say whether a part that was left undecoded is recorded, and not null."""
+    with memoryview(raw) as view:
+        return len(view) > 0 and view != b"null"
+
+
+def _scored(record: Record) -> bool:
+    # A data set of prompts and completions is no rollout; a rollout says which example it is of, or what it scored.
+    return not (record.reward is None and record.example_id is None and record.metrics is None)
+
+
+ARRAY = b',"token_ids":['
+NEXT_ARRAYS = (
+    b',"mask":',
+    b',"is_content":',
+    b',"logprobs":',
+    b',"advantages":',
+    b',"reference_logprobs":',
+    b',"trainer_logprobs":',
+    b',"entropies":',
+)
+SCALAR_STARTS = frozenset(b"0123456789-tfn]")
+PROBE_BYTES = 1 << 16
+
+
+def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record, list[str]]:
+    """Decode the line `buffer[start:end]`; return it with remarks on what had to be left out or replaced.
+
+    Raises ValueError with the reason when the line is no JSON object, or does not fit a record at all.
+    """
+    found = buffer.find(ARRAY, start, min(end, start + PROBE_BYTES))
+    try:
+        # An empty first array means a record without tokens, where searching for more of them only costs.
+        if found >= 0 and buffer[found + len(ARRAY) : found + len(ARRAY) + 1] != b"]":
+            return DECODER.decode(without_arrays(buffer, start, end)), []
+        # A copy, since the undecoded parts keep pointing into what they were read from, and the buffer is used again.
+        return DECODER.decode(copied(buffer, start, end)), []
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return _read_again(copied(buffer, start, end))
+
+
+def copied(buffer: bytearray | bytes, start: int, end: int) -> bytes:
+    """Return `buffer[start:end]` as bytes, copied once."""
+    with memoryview(buffer) as view:
+        return bytes(view[start:end])
+
+
+def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
+    """Return `buffer[start:end]` without its token arrays.
+
+    Exact for compact JSON: `,"token_ids":[` cannot stand inside a string, whose quotes would be escaped, and an
+    array of numbers, booleans and nulls ends at the next `]`. Anything else is left as it is.
+    """
+    find, pieces, copied, search = buffer.find, [], start, start
+    while (found := find(ARRAY, search, end)) >= 0:
+        stop = _array_end(buffer, found + len(ARRAY) - 1, end)
+        if stop < 0:
+            search = found + len(ARRAY)
+            continue
+        for key in NEXT_ARRAYS:
+            if buffer.startswith(key, stop, end):
+                value = stop + len(key)
+                after = value + 4 if buffer.startswith(b"null", value, end) else _array_end(buffer, value, end)
+                if after < 0:
+                    break
+                stop = after
+        pieces.append(buffer[copied:found])
+        copied = search = stop
+    pieces.append(buffer[copied:end])
+    return b"".join(pieces)
+
+
+def _array_end(buffer: bytearray | bytes, start: int, end: int) -> int:
+    """Return the offset behind the array of scalars at `start`, or -1 where there is no such array."""
+    if start + 1 >= end or buffer[start] != 0x5B or buffer[start + 1] not in SCALAR_STARTS:
+        return -1
+    close = buffer.find(b"]", start, end)
+    return close + 1 if close >= 0 else -1
+
+
+MAX_REPAIRS = 32
+BAD_PATH = re.compile(r" - at `\$(?P<path>.*)`$")
+
+
+def _read_again(line: bytes) -> tuple[Record, list[str]]:
+    """Decode an awkward line leniently, leaving out the parts whose type is not the format's."""
+    value, remark = decode_leniently(line)
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON {type(value).__name__}, not an object")
+    remarks = [remark] if remark else []
+    for _ in range(MAX_REPAIRS):
+        try:
+            return DECODER.decode(reencoded(value)), remarks
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        except msgspec.ValidationError as error:
+            if not _leave_out(value, str(error)):
+                raise ValueError(str(error)) from None
+            remarks.append(f"left out: {error}")
+    raise ValueError("too many values of unexpected types")
+
+
+def _leave_out(value: Any, error: str) -> bool:
+    """Take the part that a validation error names out of `value`; say whether that was possible."""
+    match = BAD_PATH.search(error)
+    steps = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", match["path"]) if match else []
+    # Inside a dictionary the error does not say which key: then the whole dictionary goes.
+    if match and "[...]" in match["path"]:
+        steps = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", match["path"].split("[...]")[0])
+    while steps and steps[-1][0] == "":
+        steps.pop()  # a list keeps its length; take the named field that holds the element
+    if not steps:
+        return False
+    for name, index in steps[:-1]:
+        value = value[name] if name else value[int(index)]
+    return isinstance(value, dict) and value.pop(steps[-1][0], None) is not None

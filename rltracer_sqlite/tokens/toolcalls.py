@@ -1,0 +1,261 @@
+"""Tool calls in the text of an assistant turn, by the syntaxes that `families` describes.
+
+What is not written as it should be stays text: a call is only what can be told to be one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from .families import CallSyntax, PairSyntax
+
+MAX_CALLS = 10_000  # in one turn; what comes after stays text
+
+Call = dict[str, Any]
+Schemas = Mapping[str, Mapping[str, Any]]
+"""The name of a tool -> its parameters' JSON schema by parameter."""
+
+
+class _Written(msgspec.Struct):
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw()
+    parameters: msgspec.Raw = msgspec.Raw()
+    id: str | None = None
+
+
+@dataclass
+class Found:
+    """What an assistant's text holds: its own words, its calls, and how many calls could not be read."""
+
+    text: str
+    calls: list[Call] = field(default_factory=list)
+    malformed: int = 0
+
+
+def schemas_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the schema of each parameter of each tool, for typing arguments that are written as text."""
+    schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        function = tool.get("function")
+        parameters = function.get("parameters") if isinstance(function, Mapping) else None
+        properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
+        if isinstance(function, Mapping) and isinstance(properties, Mapping):
+            schemas[str(function.get("name"))] = properties
+    return schemas
+
+
+def find_calls(text: str, syntaxes: Sequence[CallSyntax], schemas: Schemas) -> Found:
+    """Take the calls out of an assistant's text. A call that cannot be read stays in the text and is counted."""
+    for syntax in syntaxes:
+        if not syntax.open:
+            whole = _json_calls(text.strip(), need_arguments=True)
+            if whole:
+                return Found("", whole)
+        elif syntax.open in text:
+            return _marked_calls(text, syntax, schemas)
+    return Found(text)
+
+
+def _marked_calls(text: str, syntax: CallSyntax, schemas: Schemas) -> Found:
+    found, words, at = Found(""), [], 0
+    for _ in range(MAX_CALLS):
+        begin = text.find(syntax.open, at)
+        if begin < 0:
+            break
+        body = begin + len(syntax.open)
+        end, after = _end_of_call(text, body, syntax)
+        calls = _read_body(text[body:end], syntax, schemas) if end >= 0 else []
+        if calls:
+            words.append(text[at:begin])
+            found.calls += calls
+        else:
+            found.malformed += 1
+            after = after if end >= 0 else body
+            words.append(text[at:after])
+        at = after
+    words.append(text[at:])
+    found.text = _words(words, syntax)
+    return found
+
+
+def _words(words: list[str], syntax: CallSyntax) -> str:
+    """Join what stands around the calls; the white space that a template writes between calls is no content."""
+    first, others = words[0], words[1:]
+    for mark in filter(None, syntax.section):
+        first, others = first.replace(mark, ""), [word.replace(mark, "") for word in others]
+    if others:
+        first = first.removesuffix("\n")
+    return first + "".join(word for word in others if word.strip())
+
+
+def _end_of_call(text: str, body: int, syntax: CallSyntax) -> tuple[int, int]:
+    """Return where the body of a call ends, and where the text goes on behind it; (-1, …) if it has no end."""
+    if not syntax.close:
+        following = text.find(syntax.open, body)
+        end = following if following >= 0 else len(text)
+        return end, end
+    search = _end_of_json(text, body)
+    for pair in syntax.pairs:
+        if search == body and pair.name_open and text[body : body + 64].lstrip().startswith(pair.name_open):
+            # The values are text that may hold the closing mark; the end of the inner mark comes just before it.
+            search = max(body, text.find(f"{pair.end}\n{syntax.close}", body))
+    end = text.find(syntax.close, search)
+    return end, end + len(syntax.close)
+
+
+def _end_of_json(text: str, start: int) -> int:
+    """Return the end of the JSON value at `start`, whose strings may hold the closing mark, or `start` itself."""
+    begin = start + len(text[start : start + 64]) - len(text[start : start + 64].lstrip())
+    if not text.startswith("{", begin):
+        return start
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text, begin)[1]
+    except (ValueError, RecursionError):
+        return start
+
+
+def _read_body(body: str, syntax: CallSyntax, schemas: Schemas) -> list[Call]:
+    calls = _json_calls(body.strip())
+    if calls:
+        return calls
+    for pattern in syntax.bodies:
+        match = pattern.fullmatch(body.strip())
+        if match:
+            written = match.groupdict()
+            return [call_of(written["name"].strip(), written["arguments"].strip(), written.get("id"))]
+    for pair in syntax.pairs:
+        call = _pairs_call(body, pair, schemas)
+        if call:
+            return [call]
+    return []
+
+
+def _json_calls(text: str, need_arguments: bool = False) -> list[Call]:
+    """Return the calls of one JSON object or a list of them; none unless each has a name."""
+    if not text.startswith(("{", "[")):
+        return []
+    try:
+        # Arguments are kept exactly as the model wrote them.
+        written = msgspec.json.decode(text, type=_Written | list[_Written])
+        several = written if isinstance(written, list) else [written]
+        parts = [(one.name, bytes(one.arguments or one.parameters).decode(), one.id) for one in several]
+    except (ValueError, RecursionError):
+        parts = _lenient_calls(text)
+    if not all(arguments for _, arguments, _ in parts) and need_arguments:
+        return []
+    return [call_of(name, _unquoted(arguments) or "{}", call_id) for name, arguments, call_id in parts]
+
+
+def _lenient_calls(text: str) -> list[tuple[str, str, str | None]]:
+    """Read what a strict parser refuses, such as a line break inside a string."""
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return []
+    several = value if isinstance(value, list) else [value]
+    parts = []
+    for one in several:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            return []
+        arguments = one.get("arguments", one.get("parameters"))
+        call_id = one.get("id")
+        written = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        parts.append((one["name"], written, call_id if isinstance(call_id, str) else None))
+    return parts
+
+
+def _unquoted(arguments: str) -> str:
+    """Return arguments that were written as a JSON string as what the string holds."""
+    if arguments.startswith('"'):
+        return str(json.loads(arguments, strict=False))
+    return arguments
+
+
+def _pairs_call(body: str, pair: PairSyntax, schemas: Schemas) -> Call | None:
+    body = body.strip("\n")
+    if not body.startswith(pair.name_open) or (pair.end and not body.rstrip().endswith(pair.end)):
+        return None
+    head = body[len(pair.name_open) :]
+    name, _, rest = head.partition(pair.name_close)
+    name = name.strip()
+    if not name or any(character in name for character in "<>{}\n"):
+        return None
+    values = _pairs(rest.rstrip().removesuffix(pair.end) if pair.end else rest, pair)
+    if values is None:
+        return None
+    types = schemas.get(name, {})
+    arguments = {key: _typed(value, types.get(key)) for key, value in values.items()}
+    return call_of(name, json.dumps(arguments, ensure_ascii=False), None)
+
+
+def _pairs(text: str, pair: PairSyntax) -> dict[str, str] | None:
+    """Return the pairs of a call's text, or None where something else stands between them."""
+    values, at = {}, 0
+    while text[at:].strip() if len(text) - at < 64 else True:
+        begin = text.find(pair.key_open, at)
+        key_end = text.find(pair.key_close, begin)
+        if begin < 0 or key_end < 0 or text[at:begin].strip():
+            return None
+        key = text[begin + len(pair.key_open) : key_end]
+        start = key_end + len(pair.key_close)
+        if pair.value_open:
+            opened = text.find(pair.value_open, start)
+            if opened < 0 or text[start:opened].strip():
+                return None
+            start = opened + len(pair.value_open)
+        end = _end_of_value(text, start, pair)
+        if end < 0:
+            return None
+        values[key.strip()] = text[start:end].removeprefix("\n").removesuffix("\n")
+        at = end + len(pair.value_close)
+    return values
+
+
+def _end_of_value(text: str, start: int, pair: PairSyntax) -> int:
+    """Return the closing mark that is followed by another key or by nothing: a value may hold such a mark itself."""
+    end = text.find(pair.value_close, start)
+    while end >= 0:
+        rest = text[end + len(pair.value_close) :][:64].lstrip()
+        if not rest or rest.startswith(pair.key_open):
+            return end
+        end = text.find(pair.value_close, end + 1)
+    return -1
+
+
+_JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (type(None),),
+}
+
+
+def _typed(value: str, schema: Any) -> Any:
+    """Return a value that was written as text in the type of its schema, or as written where that does not fit."""
+    written = schema.get("type") if isinstance(schema, Mapping) else None
+    names = [name for name in (written if isinstance(written, list) else [written]) if isinstance(name, str)]
+    if not names or "string" in names:
+        return value
+    text = value.strip()
+    try:
+        # Templates write Python's True and False as well as JSON's.
+        decoded = json.loads(text.lower() if text in ("True", "False", "None", "Null") else text)
+    except (ValueError, RecursionError):
+        return value
+    for name in names:
+        fits = isinstance(decoded, _JSON_TYPES.get(name, ()))
+        if fits and not (isinstance(decoded, bool) and name != "boolean"):
+            return decoded
+    return value
+
+
+def call_of(name: str, arguments: str, call_id: str | None) -> Call:
+    """Return a call in the normal form of `rltracer_sqlite.messages`."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -1,0 +1,310 @@
+"""The sample run, read back by plain `json.loads`: what it promises to hold, and that what it says is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+from base64 import b64decode
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.sample import write_sample
+
+Record = dict[str, Any]
+EDGE = (
+    Path(__file__).parents[2]
+    / "shared/corpora/prime-rl/edge/episodes-pypi-0.4.0/rollouts/step_1/train/all/traces.jsonl"
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample") / "run"
+    write_sample(folder)
+    return folder
+
+
+def episodes(run: Path, split: str = "train", subset: str = "all", step: int | str = "*") -> list[Record]:
+    paths = sorted(run.glob(f"rollouts/step_{step}/{split}/{subset}/traces.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def traces(run: Path, *where: Any) -> list[Record]:
+    return [trace for episode in episodes(run, *where) for trace in episode["traces"]]
+
+
+def outcomes(run: Path, *where: Any) -> dict[str, list[float]]:
+    labels = defaultdict(list)
+    for trace in traces(run, *where):
+        if (label := trace["metrics"].get("correct_final_label")) is not None:
+            labels[trace["task"]["key"]].append(label)
+    return labels
+
+
+def pass_rate(run: Path, step: int) -> float:
+    labels = [label for prompt in outcomes(run, "train", "all", step).values() for label in prompt]
+    return sum(labels) / len(labels)
+
+
+def final(trace: Record) -> str:
+    return str(trace["nodes"][-1]["message"].get("content", ""))
+
+
+def reward(trace: Record) -> float:
+    return float(sum(named["score"] * named["weight"] for named in trace["rewards"].values()))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_run_has_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    write_sample(tmp_path)
+    write_sample(tmp_path)
+    assert contents(tmp_path) == contents(run)
+
+
+def test_files_are_those_of_a_prime_rl_run(run: Path) -> None:
+    steps = {
+        f"rollouts/step_{step}/train/{subset}/traces.jsonl" for step in range(1, 9) for subset in ("all", "effective")
+    }
+    evals = {f"rollouts/step_{step}/eval/{subset}/traces.jsonl" for step in (4, 8) for subset in ("all", "effective")}
+    assert set(contents(run)) == steps | evals | {"metrics.jsonl", "configs/resolved/orchestrator.json"}
+
+
+def test_the_run_is_small(run: Path) -> None:
+    assert sum(map(len, contents(run).values())) < 4_000_000
+    assert 250 <= len(traces(run, "*")) <= 400
+
+
+def test_lines_are_compact_json_without_token_arrays(run: Path) -> None:
+    for path in run.glob("rollouts/*/*/*/traces.jsonl"):
+        text = path.read_bytes()
+        assert text.endswith(b"\n")
+        assert b"token_ids" not in text
+        first = text.split(b"\n")[0]
+        assert json.dumps(json.loads(first), ensure_ascii=False, separators=(",", ":")).encode() == first
+
+
+@pytest.mark.skipif(not EDGE.exists(), reason="the corpora are not beside the repository")
+def test_keys_stand_in_the_order_of_the_writer(run: Path) -> None:
+    with EDGE.open("rb") as lines:
+        recorded = [json.loads(line) for line in lines]
+    pairs = [(recorded[0], episodes(run)[0]), (recorded[0]["traces"][0], traces(run)[0])]
+    pairs += [(recorded[1]["traces"][0]["nodes"][0], traces(run)[0]["nodes"][0])]
+    for theirs, ours in pairs:
+        assert [key for key in ours if key in theirs] == [key for key in theirs if key in ours]
+        assert set(theirs) - set(ours) <= {"root_reply", "token_ids", "mask", "is_content", "logprobs"}
+
+
+def test_ids_are_unique_and_groups_share_one_task(run: Path) -> None:
+    ids = [record["id"] for record in (*episodes(run, "*"), *traces(run, "*"))]
+    assert len(ids) == len(set(ids))
+    tasks = defaultdict(set)
+    for episode in episodes(run, "*"):
+        tasks[episode["group"]["id"]].add((episode["task"]["hash"], episode["run"]["work"]["step"]))
+    assert all(len(found) == 1 for found in tasks.values())
+
+
+def test_graphs_are_sound(run: Path) -> None:
+    for trace in traces(run, "*"):
+        for index, node in enumerate(trace["nodes"]):
+            parents = [node.get("parent", -1), *(edge["node"] for edge in node["semantic_parents"])]
+            assert max(parents) < index
+        sampled = [index for index, node in enumerate(trace["nodes"]) if node["sampled"]]
+        assert [call["node"] for call in trace["calls"]] == sampled
+        assert all(call["usage"]["cached_input_tokens"] <= call["usage"]["prompt_tokens"] for call in trace["calls"])
+
+
+def test_the_policy_learns(run: Path) -> None:
+    rates = [pass_rate(run, step) for step in range(1, 9)]
+    assert 0.1 <= rates[0] <= 0.3
+    assert 0.75 <= rates[-1] <= 0.9
+    assert all(later > earlier for earlier, later in zip(rates, rates[2:], strict=False))
+
+
+def test_some_prompts_never_pass_some_always_and_some_flip(run: Path) -> None:
+    rates = {name: sum(labels) / len(labels) for name, labels in outcomes(run).items()}
+    assert 10 <= len(rates) <= 12
+    assert sum(rate == 0 for rate in rates.values()) >= 2
+    assert sum(rate == 1 for rate in rates.values()) >= 1
+    first, last = outcomes(run, "train", "all", 1), outcomes(run, "train", "all", 8)
+    assert [name for name in first.keys() & last.keys() if not any(first[name]) and all(last[name])]
+
+
+def test_prompts_recur_and_have_four_to_eight_rollouts(run: Path) -> None:
+    groups, steps = defaultdict(int), defaultdict(set)
+    for episode in episodes(run):
+        groups[episode["group"]["id"]] += 1
+        steps[episode["task"]["key"]].add(episode["run"]["work"]["step"])
+    assert all(4 <= size <= 8 for size in groups.values())
+    assert all(len(found) >= 3 for found in steps.values())
+
+
+@pytest.mark.parametrize("env", ["word-problems", "pictures", "shell-jobs"])
+def test_the_label_says_whether_the_answer_is_right(run: Path, env: str) -> None:
+    checked = 0
+    for episode in episodes(run, "*"):
+        for trace in episode["traces"]:
+            answer = trace["task"]["data"]["answer"]
+            numeric = answer.isdigit() or env == "pictures"
+            if episode["env"]["name"] == env and numeric and trace["metrics"] and final(trace):
+                said = re.search(rf"(?<!/)\b{answer}\b", final(trace)) is not None
+                assert said == bool(trace["metrics"]["correct_final_label"]), final(trace)
+                checked += 1
+    assert checked > 20
+
+
+def test_the_written_code_runs_as_it_was_judged(run: Path) -> None:
+    solvers = [trace for trace in traces(run) if trace["agent"]["name"] == "solver"]
+    for trace in solvers:
+        scope: dict[str, Any] = {}
+        exec(final(trace).split("```python\n")[1].split("```")[0], scope)
+        right = [scope["is_leap"](year) for year in (1900, 2000, 2023, 2024)] == [False, True, False, True]
+        assert right == bool(trace["metrics"]["correct_final_label"])
+    assert len(solvers) >= 4
+
+
+def image_urls(run: Path) -> set[str]:
+    found = set()
+    for trace in traces(run, "*"):
+        for node in trace["nodes"]:
+            parts = node["message"].get("content")
+            found |= (
+                {part["image_url"]["url"] for part in parts if "image_url" in part}
+                if isinstance(parts, list)
+                else set()
+            )
+    return found
+
+
+def test_pictures_are_valid_pngs(run: Path) -> None:
+    urls = image_urls(run)
+    assert len(urls) == 4
+    for url in urls:
+        png, chunks = b64decode(url.removeprefix("data:image/png;base64,"), validate=True), {}
+        assert png.startswith(b"\x89PNG\r\n\x1a\n")
+        offset = 8
+        while offset < len(png):
+            length, kind = struct.unpack_from(">I4s", png, offset)
+            chunks[kind] = png[offset + 8 : offset + 8 + length]
+            assert struct.unpack_from(">I", png, offset + 8 + length)[0] == zlib.crc32(kind + chunks[kind])
+            offset += 12 + length
+        width, height, depth, colour = struct.unpack_from(">IIBB", chunks[b"IHDR"])
+        assert (list(chunks), colour) == ([b"IHDR", b"PLTE", b"IDAT", b"IEND"], 3)
+        assert len(zlib.decompress(chunks[b"IDAT"])) == height * (1 + width * depth // 8)
+
+
+def test_advantages_are_the_rewards_minus_the_mean_of_the_group(run: Path) -> None:
+    groups = defaultdict(list)
+    for episode in episodes(run, "train", "effective"):
+        groups[episode["group"]["id"]] += episode["traces"]
+    assert len(groups) > 20
+    for members in groups.values():
+        mean = sum(map(reward, members)) / len(members)
+        assert [trace["info"]["advantage"] for trace in members] == pytest.approx(
+            [reward(t) - mean for t in members], abs=1e-5
+        )
+        assert sum(trace["info"]["advantage"] for trace in members) == pytest.approx(0, abs=1e-4)
+
+
+def test_effective_traces_are_those_of_all_that_could_be_trained(run: Path) -> None:
+    everything = {trace["id"]: trace for trace in traces(run)}
+    trained = traces(run, "train", "effective")
+    assert all(trace["ok"] and trace["agent"]["trainable"] for trace in trained)
+    assert not any("advantage" in trace["info"] for trace in everything.values())
+    for trace in trained:
+        trace["info"] = {key: value for key, value in trace["info"].items() if key != "advantage"}
+        assert trace == everything[trace["id"]]
+
+
+def test_one_group_is_trained_on_a_step_later(run: Path) -> None:
+    late = [
+        step
+        for step in range(1, 9)
+        for e in episodes(run, "train", "effective", step)
+        if e["run"]["work"]["step"] < step
+    ]
+    assert late == [6] * len(late)
+    assert late
+
+
+def roots(trace: Record) -> int:
+    return sum("parent" not in node for node in trace["nodes"])
+
+
+def arguments(trace: Record) -> list[str]:
+    return [call["arguments"] for node in trace["nodes"] for call in node["message"].get("tool_calls", ())]
+
+
+def invalid(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return True
+    return False
+
+
+def edges(trace: Record) -> set[str]:
+    return {edge["type"] for node in trace["nodes"] for edge in node["semantic_parents"]}
+
+
+SPECIAL: dict[str, Callable[[Record], Any]] = {
+    "an error": lambda trace: trace["errors"] and not trace["ok"] and trace["stop_condition"] == "error",
+    "a cut answer": lambda trace: (
+        trace["stop_condition"] == "max_output_tokens" and trace["calls"][-1]["finish_reason"] == "length"
+    ),
+    "all turns used": lambda trace: trace["stop_condition"] == "max_turns",
+    "a compaction": lambda trace: roots(trace) == 2 and not edges(trace),
+    "a sub-agent": lambda trace: roots(trace) == 2 and edges(trace) == {"subagent_call", "subagent_return"},
+    "no score": lambda trace: trace["rewards"] and all(named["score"] is None for named in trace["rewards"].values()),
+    "invalid arguments": lambda trace: any(map(invalid, arguments(trace))),
+    "a long tool output": lambda trace: any(
+        node["message"]["role"] == "tool" and node["message"]["content"].count("\n") > 200 for node in trace["nodes"]
+    ),
+    "reasoning": lambda trace: "reasoning_content" in trace["nodes"][-1]["message"],
+    "a code block": lambda trace: "```python\n" in final(trace),
+    "German": lambda trace: "Ein gerader Zaun" in trace["nodes"][1]["message"]["content"],
+    "Spanish": lambda trace: "¿" in trace["nodes"][1]["message"]["content"],
+    "Japanese": lambda trace: re.search("[\u3040-\u30ff]", final(trace)),
+    "Arabic": lambda trace: re.search("[\u0600-\u06ff]", final(trace)),
+    "a judge": lambda trace: trace["agent"]["name"] == "judge" and not trace["agent"]["trainable"],
+}
+
+
+@pytest.mark.parametrize("what", SPECIAL)
+def test_there_is_a_trace_with(run: Path, what: str) -> None:
+    assert any(SPECIAL[what](trace) for trace in traces(run))
+
+
+def test_one_episode_failed_before_any_agent_ran(run: Path) -> None:
+    failed = [episode for episode in episodes(run) if not episode["traces"]]
+    assert len(failed) == 1
+    assert failed[0]["errors"][0]["type"]
+    assert failed[0]["ok"] is False
+
+
+def test_a_judged_episode_holds_both_agents(run: Path) -> None:
+    names = {tuple(trace["agent"]["name"] for trace in e["traces"]) for e in episodes(run) if len(e["traces"]) > 1}
+    assert names == {("solver", "judge")}
+
+
+def test_every_scored_trace_has_what_the_default_success_rule_reads(run: Path) -> None:
+    for trace in traces(run, "*"):
+        if any(named["score"] is not None for named in trace["rewards"].values()):
+            assert trace["metrics"]["correct_final_label"] in (0.0, 1.0)
+            assert all(named["weight"] > 0 for named in trace["rewards"].values())
+
+
+def test_metrics_have_a_row_per_step_and_evaluation(run: Path) -> None:
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
+    scored = [trace for trace in traces(run, "train", "all", 1) if trace["rewards"]]
+    mean = sum(map(reward, scored)) / len(scored)
+    assert rows[0]["train/agg/all/agent/reward/mean"] == pytest.approx(mean, abs=1e-6)
