@@ -1,1 +1,42 @@
-"""The Datasette plugin."""
+"""The Datasette plugin: what an index means, and the conversations behind its rows.
+
+Only hook arguments that Datasette 0.65 and 1.0 both offer are named. A hook that one of them lacks is never
+called there.
+"""
+
+from __future__ import annotations
+
+from datasette import hookimpl
+
+from . import indexes, links, pages, text
+
+
+@hookimpl
+def startup(datasette):
+    return lambda: indexes.find_indexes(datasette)
+
+
+@hookimpl
+def get_metadata(datasette, key, database, table):
+    return indexes.described_metadata(datasette, key)
+
+
+@hookimpl
+def render_cell(row, value, column, table, database, datasette):
+    return links.cell_link(datasette, database, table, column, row, value)
+
+
+@hookimpl
+def row_actions(datasette, database, table, row):
+    return links.row_links(datasette, database, table, row)
+
+
+@hookimpl
+def register_routes():
+    return pages.routes()
+
+
+@hookimpl
+def prepare_jinja2_environment(env):
+    env.filters["rltracer_visible"] = text.visible
+    env.filters["rltracer_plain"] = text.plain

@@ -14,6 +14,7 @@ TEXT_LIMIT = 20_000  # characters of one text
 FULL_LIMIT = 5_000_000  # characters of one text of the message that is shown in full
 PAGE_LIMIT = 1_000_000  # characters after which a page ends, at the end of a turn
 PAGE_TURNS = 200
+MOST_CALLS = 200  # of one message
 LONG_PROMPT = 600  # characters from which on a system message is folded
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
@@ -43,20 +44,14 @@ class Turn:
     reasoning: list[Text]
     parts: list[Part]
     calls: list[Call] = field(default_factory=list)
+    left_out: str | None = None  # says how many parts and calls are not shown
     extra: Text | None = None  # what else is recorded, as JSON
+    is_full: bool = False  # shown as far as it ever is
 
     @property
     def is_folded(self) -> bool:
         """Say whether the message is a long system prompt, which is folded."""
         return self.kind == "system" and self.characters > LONG_PROMPT
-
-    @property
-    def is_cut(self) -> bool:
-        """Say whether some of its text is not shown."""
-        texts: list[Text | None] = [*self.reasoning, *(part.text for part in self.parts), self.extra]
-        for call in self.calls:
-            texts += [call.arguments.text, *(argument.text for argument in call.arguments.named)]
-        return any(text is not None and text.is_cut for text in texts)
 
     @property
     def opening(self) -> str:
@@ -111,17 +106,17 @@ def paired_results(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int
     named: dict[str, list[tuple[int, int]]] = {}
     unnamed: list[tuple[int, int]] = []
     for number, message in enumerate(messages):
+        identity = message.get("tool_call_id")
+        if identity or message.get("role") == "tool":
+            waiting = named.get(str(identity), []) if identity else unnamed
+            if waiting:
+                pairs[waiting.pop(-1 if identity else 0)] = number
+                continue
         calls = message.get("tool_calls") or ()
         if calls:
             unnamed = []
         for place, call in enumerate(calls):
-            identity = call.get("id")
-            (named.setdefault(str(identity), []) if identity else unnamed).append((number, place))
-        if message.get("role") == "tool":
-            identity = message.get("tool_call_id")
-            waiting = named.get(str(identity), []) if identity else unnamed
-            if waiting:
-                pairs[waiting.pop(-1 if identity else 0)] = number
+            (named.setdefault(str(call["id"]), []) if call.get("id") else unnamed).append((number, place))
     return pairs
 
 
@@ -131,7 +126,7 @@ def _turn(
     message = messages[number]
     limit = FULL_LIMIT if number == full else TEXT_LIMIT
     role = str(message.get("role") or "")
-    characters, parts, thoughts = read_parts(message.get("content"), limit)
+    content = read_parts(message.get("content"), limit)
     extra = {key: value for key, value in message.items() if key not in SHOWN}
     return Turn(
         number=number,
@@ -139,11 +134,13 @@ def _turn(
         kind=ROLES.get(role, "other"),
         name=_text(message.get("name")),
         answers=_text(message.get("tool_call_id")),
-        characters=characters,
-        reasoning=[cut(text, limit) for text in (*_reasoning(message), *thoughts)],
-        parts=parts,
+        characters=content.characters,
+        reasoning=[cut(text, limit) for text in (*_reasoning(message), *content.thoughts)],
+        parts=content.parts,
         calls=list(_calls(messages, number, results, full)),
+        left_out=_left_out(content.left_out, len(message.get("tool_calls") or ()) - MOST_CALLS),
         extra=cut(json_text(extra), limit) if extra else None,
+        is_full=number == full,
     )
 
 
@@ -151,7 +148,7 @@ def _calls(
     messages: Sequence[Mapping[str, Any]], number: int, results: Mapping[tuple[int, int], int], full: int | None
 ) -> Iterator[Call]:
     limit = FULL_LIMIT if number == full else TEXT_LIMIT
-    for place, call in enumerate(messages[number].get("tool_calls") or ()):
+    for place, call in enumerate((messages[number].get("tool_calls") or ())[:MOST_CALLS]):
         function = call.get("function") or {}
         free_text = call.get("recorded_type") is not None
         answer = results.get((number, place))
@@ -161,6 +158,11 @@ def _calls(
             arguments=read_arguments(str(function.get("arguments") or ""), limit, free_text),
             result=_turn(messages, answer, {}, full) if answer is not None else None,
         )
+
+
+def _left_out(parts: int, calls: int) -> str | None:
+    said = [f"{count:,} more {name}" for count, name in ((parts, "parts"), (calls, "tool calls")) if count > 0]
+    return f"{' and '.join(said)} not shown here; the raw record has them" if said else None
 
 
 def _reasoning(message: Mapping[str, Any]) -> Iterable[str]:

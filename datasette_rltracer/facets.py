@@ -111,9 +111,9 @@ class PassRateFacet(Facet):
 
 
 def _column(config):
-    # A facet may be written as a name or as JSON with a column; anything else names no column.
-    given = config["config"]
-    return given.get("column") or given.get("simple") or ""
+    # A facet is written as a name or as a JSON object with a column; whatever else stands there names no column.
+    column = config["config"].get("column") or config["config"].get("simple")
+    return column if isinstance(column, str) else ""
 
 
 def _condition(name: str, bin: PassBin) -> str:

@@ -41,7 +41,8 @@ def number(value: Any) -> str | None:
     if value is None or isinstance(value, bool):
         return None if value is None else "yes" if value else "no"
     if isinstance(value, int):
-        text = f"{value:,}"
+        # Python refuses to write out integers of thousands of digits.
+        text = f"{value:,}" if value.bit_length() < 1024 else f"an integer of {value.bit_length():,} bits"
     elif not math.isfinite(value):
         text = str(value)
     else:

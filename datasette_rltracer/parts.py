@@ -4,42 +4,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .text import Text, cut, json_text
 
 # Only these, and only from inside the record: nothing that a trajectory says may make a browser fetch anything.
 IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.ASCII)
-IMAGE_LIMIT = 8_000_000  # characters of a data URI
+IMAGE_LIMIT = 8_000_000  # characters of the data URIs of one message
+LONGEST_ADDRESS = 500
+NOT_LOADED = "image not loaded: only PNG, JPEG, GIF and WebP inside the record are shown"
+TOO_LARGE = "image too large to show here; the raw record has it"
+MOST_PARTS = 200
 
 THINK, END_OF_THINK = "<think>", "</think>"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a content: a `text`, or an `image` as a data URI; `label` says what it is where it is no plain text."""
+    """One part of a content: a `text`, or an `image` as a data URI; a `label` says what is no plain text."""
 
     text: Text | None = None
     image: str | None = None
     label: str | None = None
 
 
-def read_parts(content: Any, limit: int) -> tuple[int, list[Part], list[str]]:
-    """Return (characters of all texts, parts, reasoning that stood in the text between think tags)."""
+@dataclass(frozen=True)
+class Content:
+    """A message's content: `characters` of all its texts, its parts, and reasoning that stood in the text."""
+
+    characters: int
+    parts: list[Part]
+    thoughts: list[str] = field(default_factory=list)
+    left_out: int = 0  # parts that are not shown
+
+
+def read_parts(content: Any, limit: int) -> Content:
+    """Return what to show of a content, each text cut at `limit` characters."""
     if content is None:
-        return 0, [], []
+        return Content(0, [])
     if isinstance(content, str):
         thoughts, rest = split_thoughts(content)
-        return len(content), [Part(cut(rest, limit))] if rest else [], thoughts
+        return Content(len(content), [Part(cut(rest, limit))] if rest else [], thoughts)
     if not isinstance(content, list):
         text = json_text(content)
-        return len(text), [Part(cut(text, limit), label=type(content).__name__)], []
-    characters, parts = 0, []
-    for part, length in _listed(content, limit):
-        characters += length
-        parts.append(part)
-    return characters, parts, []
+        return Content(len(text), [Part(cut(text, limit), label=type(content).__name__)])
+    characters = sum(len(_part_text(part) or "") for part in content)
+    return Content(characters, list(_listed(content[:MOST_PARTS], limit)), [], max(len(content) - MOST_PARTS, 0))
 
 
 def split_thoughts(text: str) -> tuple[list[str], str]:
@@ -55,18 +66,23 @@ def split_thoughts(text: str) -> tuple[list[str], str]:
     return [text[:end]], text[end:].lstrip("\n")
 
 
-def _listed(content: list[Any], limit: int) -> Iterator[tuple[Part, int]]:
+def _listed(content: list[Any], limit: int) -> Iterator[Part]:
+    room = IMAGE_LIMIT
     for part in content:
-        if isinstance(part, str):
-            yield Part(cut(part, limit)), len(part)
-        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            kind = part.get("type")
-            yield Part(cut(part["text"], limit), label=None if kind in (None, "text") else str(kind)), len(part["text"])
-        elif isinstance(part, Mapping) and _address(part) is not None:
-            yield _image(str(_address(part)), limit), 0
+        text, address = _part_text(part), _address(part)
+        kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+        if text is not None:
+            yield Part(cut(text, limit), label=None if kind in (None, "text", "str") else str(kind))
+        elif address is not None:
+            yield _image(address, room)
+            room -= len(address)
         else:
-            kind = str(part.get("type") or "part") if isinstance(part, Mapping) else type(part).__name__
-            yield Part(cut(json_text(part), limit), label=kind), 0
+            yield Part(cut(json_text(part), limit), label=str(kind or "part"))
+
+
+def _part_text(part: Any) -> str | None:
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return text if isinstance(text, str) else None
 
 
 def _address(part: Mapping[str, Any]) -> str | None:
@@ -77,9 +93,9 @@ def _address(part: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _image(address: str, limit: int) -> Part:
-    if len(address) > IMAGE_LIMIT:
-        return Part(cut(address, 200), label="image too large to show here")
-    if IMAGE.fullmatch(address):
-        return Part(image=address)
-    return Part(cut(address, min(limit, 2000)), label="image not loaded: only PNG, JPEG, GIF and WebP inside the record are shown")
+def _image(address: str, room: int) -> Part:
+    if not IMAGE.match(address[:100]) or not IMAGE.fullmatch(address):
+        return Part(cut(address, LONGEST_ADDRESS), label=NOT_LOADED)
+    if len(address) > room:
+        return Part(cut(address, LONGEST_ADDRESS), label=TOO_LARGE)
+    return Part(image=address)

@@ -34,10 +34,13 @@ class IndexedAdapter:
 
     Nothing is opened before a step's prompts are asked for; then only that step's shards are read, and only
     what is new in them. `index=None` keeps the index in the user's cache folder, never inside the run.
+    With `refresh=False` the index is taken as it is, and only loading a trajectory opens a file.
     """
 
-    def __init__(self, source: Source, root: str | Path, index: str | Path | None = None) -> None:
-        self.source = source
+    def __init__(
+        self, source: Source, root: str | Path, index: str | Path | None = None, refresh: bool = True
+    ) -> None:
+        self.source, self.refreshes = source, refresh
         self.rollout_dir = Path(root).absolute()
         self.index = Path(index) if index is not None else cached_index(self.rollout_dir)
         self._connection: sqlite3.Connection | None = None
@@ -45,6 +48,8 @@ class IndexedAdapter:
 
     def list_steps(self) -> list[int | None]:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
+        if not self.refreshes:
+            return queries.steps(self._open(), self._run())
         shards = [shard for shard in self.source.shards(self.rollout_dir) if shard.producer is None]
         steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
         if any(shard.step is None for shard in shards):
@@ -54,7 +59,8 @@ class IndexedAdapter:
 
     def ensure_step_indexed(self, step: int | None) -> None:
         """Read what is new in the shards of a step."""
-        self._refresh(step)
+        if self.refreshes:
+            self._refresh(step)
 
     def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
         """Return (key, number of trajectories, preview) of the prompts of a step."""
@@ -138,7 +144,7 @@ def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
         raise SourceError(f"Which run of {index}? It holds: {names}.")
     row = chosen[0]
     root = Roots.for_database(index).check(row.root)
-    adapter = IndexedAdapter(source_named(row.source, row.tokenizer), root, index)
+    adapter = IndexedAdapter(source_named(row.source, row.tokenizer), root, index, refresh=False)
     adapter._run_id = row.id
     return adapter
 

@@ -13,6 +13,7 @@ MAX_NAME = 60
 MAX_PATHS = 2000
 
 # Paths whose value has a column of the schema's own. An entry's attribute has the column's name.
+# The index lists them in `fields` from the start.
 BUILT_IN = {
     "reward": "reward",
     "advantage": "advantage",
@@ -52,6 +53,8 @@ class Columns:
         counts: dict[str, int] = {}
         for entry in entries:
             for path, value in entry.values.items():
+                if path in BUILT_IN:
+                    continue
                 counts[path] = counts.get(path, 0) + 1
                 if path not in self.by_path and len(self.by_path) < MAX_PATHS:
                     self._add_path(path)
@@ -70,15 +73,15 @@ class Columns:
             )
 
     def _add_path(self, path: str) -> None:
-        column = BUILT_IN.get(path)
-        if column is None and len(self.dynamic) < MAX_COLUMNS:
+        column = None
+        if len(self.dynamic) < MAX_COLUMNS:
             column = self._free_name(column_name(path))
             # The name holds only a–z, 0–9 and _, so it cannot end its quotes.
             self.connection.execute(f'alter table trajectories add column "{column}" any')
             self.taken.add(column)
         self.by_path[path], self.kinds[path] = column, "number"
         self.connection.execute(
-            "insert into fields (path, column_name, kind) values (?, ?, 'number')",
+            "insert into fields (path, column_name, kind, trajectories) values (?, ?, 'number', 0)",
             (path, column),
         )
 
@@ -87,7 +90,7 @@ class Columns:
         kind = "long text" if value is None else "text" if isinstance(value, str) else "number"
         if path in self.kinds and self.kinds[path] not in (kind, "long text") and kind != "number":
             self.kinds[path] = kind
-            if kind == "long text" and path not in BUILT_IN:
+            if kind == "long text":
                 self.by_path[path] = None
             self.connection.execute(
                 "update fields set kind = ?, column_name = ? where path = ?", (kind, self.by_path[path], path)
@@ -98,6 +101,15 @@ class Columns:
         while name in self.taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
+
+
+def add_built_in(connection: sqlite3.Connection) -> None:
+    """List the paths that have a column of the schema's own in the `fields` of a new index."""
+    text = {"stop_condition", "env", "group_id", "episode_id", "split"}
+    connection.executemany(
+        "insert into fields (path, column_name, kind) values (?, ?, ?)",
+        [(path, column, "text" if column in text else "number") for path, column in BUILT_IN.items()],
+    )
 
 
 def column_name(path: str) -> str:
@@ -116,4 +128,4 @@ def resolve_path(connection: sqlite3.Connection, path: str) -> str | None:
         found = connection.execute("select column_name from fields where path = ?", (candidate,)).fetchone()
         if found:
             return found[0]  # type: ignore[no-any-return]
-    return BUILT_IN.get(path)
+    return None

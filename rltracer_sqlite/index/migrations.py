@@ -6,6 +6,7 @@ import sqlite3
 
 from sqlite_utils import Database, Migrations
 
+from .columns import add_built_in
 from .schema import INDEXES, TABLES, VIEWS
 
 migrations = Migrations("rltracer")
@@ -15,6 +16,7 @@ migrations = Migrations("rltracer")
 def m001_initial(db: Database) -> None:
     for statement in statements(TABLES + INDEXES + VIEWS):
         db.execute(statement)
+    add_built_in(db.conn)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -167,7 +167,7 @@ create table fields (
     path text not null unique,         -- for example metrics.num_turns or rewards.format.score
     column_name text,                  -- the column of trajectories; null: not indexed, read from the record
     kind text not null,                -- number, text, or long text (which is not indexed)
-    trajectories integer not null default 0 -- how many trajectories have a value
+    trajectories integer               -- how many trajectories have a value; null for the schema's own columns
 ) strict;
 
 -- What could not be read, or in part only, and why.

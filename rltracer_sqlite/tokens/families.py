@@ -35,7 +35,7 @@ class CallSyntax:
     pairs: tuple[PairSyntax, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Family:
     """How one family of models writes a conversation."""
 
@@ -52,8 +52,8 @@ class Family:
     headings: Mapping[str, str] = field(default_factory=dict)  # role -> what the template writes above its text
     think: tuple[tuple[str, str], ...] = (("<think>", "</think>"),)
     calls: tuple[CallSyntax, ...] = ()
-    results: tuple[str, str] = ("<tool_response>\n", "\n</tool_response>")  # around each result inside one turn
-    result_id: re.Pattern[str] | None = None  # begins a result and names its call in group id
+    results: tuple[str, str] | None = None  # around each result where several share one turn, a user's or a tool's
+    result: re.Pattern[str] | None = None  # a result that names its call; groups: id, and content or json
     channels: Mapping[str, str] = field(default_factory=dict)  # channel -> the key of the message that it fills
     recipient: re.Pattern[str] | None = None  # in a turn's header: the tool that the turn calls
     stripped_mark: re.Pattern[str] | None = None  # tells the family when its markers were removed
@@ -73,6 +73,7 @@ CHATML = Family(
     ends=("<|im_end|>", "<|endoftext|>"),
     noise=("<|endoftext|>",),
     calls=(TOOL_CALL,),
+    results=("<tool_response>", "</tool_response>"),
     stripped_mark=re.compile(r"\A(?:system|user)\n[\s\S]*?^assistant\n", re.M),
     stripped_turn=re.compile(r"^(?P<role>system|user|assistant|tool)\n", re.M),
 )
@@ -154,6 +155,7 @@ MISTRAL = Family(
             bodies=(re.compile(r"(?P<name>[^\[\s]+)(?:\[CALL_ID\](?P<id>[^\[]+))?\[ARGS\](?P<arguments>.*)", re.S),),
         ),
     ),
+    result=re.compile(r'\s*\{"content": (?P<json>.*), "call_id": "(?P<id>[^"]*)"\}\s*', re.S),
 )
 
 GLM = Family(
@@ -164,6 +166,7 @@ GLM = Family(
     ends=("<|endoftext|>",),
     noise=("[gMASK]", "<sop>"),
     calls=(TOOL_CALL,),
+    results=("<tool_response>", "</tool_response>"),
 )
 
 KIMI = Family(
@@ -187,7 +190,7 @@ KIMI = Family(
             ),
         ),
     ),
-    result_id=re.compile(r"## Return of (?P<id>[^\n]+)\n"),
+    result=re.compile(r"## Return of (?P<id>[^\n]+)\n(?P<content>.*)", re.S),
 )
 
 HARMONY = Family(

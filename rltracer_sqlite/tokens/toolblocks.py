@@ -10,7 +10,7 @@ from typing import Any
 from ..messages import tool_definitions
 
 HEADING = "# Tools\n\n"
-OPEN, CLOSE = "<tools>", "</tools>"
+OPEN, CLOSE = "<tools>\n", "\n</tools>"  # with their line breaks: the heading names them, too
 INSTRUCTION_ENDS = ("</IMPORTANT>", "</tool_call>")  # the last words of the instructions behind the list
 NAMESPACE = "namespace functions {"
 NAMESPACE_TOOL = re.compile(r"^type (?P<name>[\w.-]+) = \(", re.M)
@@ -30,9 +30,10 @@ def split_tools(text: str) -> tuple[str, list[Tool]]:
         return text, _namespace_tools(text)
     tools = listed_tools(text[begin + len(OPEN) : end])
     heading = text.rfind(HEADING, 0, begin)
-    if not tools or heading < 0 or text[:heading].rstrip("\n") == text[:heading] != "":
+    before = text[: max(heading, 0)]
+    if not tools or heading < 0 or (before and not before.endswith("\n\n")):
         return text, tools
-    return _own_text(text[:heading], text[end + len(CLOSE) :]), tools
+    return _own_text(before, text[end + len(CLOSE) :]), tools
 
 
 def _own_text(before: str, after: str) -> str:
@@ -92,7 +93,8 @@ def _namespace_tools(text: str) -> list[Tool]:
     if begin < 0:
         return []
     lines = text[begin:].split("\n")
-    tools, comments = [], []
+    tools: list[Tool] = []
+    comments: list[str] = []
     for line in lines:
         match = NAMESPACE_TOOL.match(line)
         if match:

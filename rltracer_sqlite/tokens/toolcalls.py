@@ -14,7 +14,7 @@ import msgspec
 
 from .families import CallSyntax, PairSyntax
 
-MAX_CALLS = 10_000  # in one turn; what comes after stays text
+MAX_CALLS = 1_000  # in one turn; what comes after stays text
 
 Call = dict[str, Any]
 Schemas = Mapping[str, Mapping[str, Any]]
@@ -143,10 +143,10 @@ def _json_calls(text: str, need_arguments: bool = False) -> list[Call]:
         # Arguments are kept exactly as the model wrote them.
         written = msgspec.json.decode(text, type=_Written | list[_Written])
         several = written if isinstance(written, list) else [written]
-        parts = [(one.name, bytes(one.arguments or one.parameters).decode(), one.id) for one in several]
+        parts = [(one.name, (bytes(one.arguments) or bytes(one.parameters)).decode(), one.id) for one in several]
     except (ValueError, RecursionError):
         parts = _lenient_calls(text)
-    if not all(arguments for _, arguments, _ in parts) and need_arguments:
+    if need_arguments and not all(arguments.startswith("{") for _, arguments, _ in parts):
         return []
     return [call_of(name, _unquoted(arguments) or "{}", call_id) for name, arguments, call_id in parts]
 
@@ -195,11 +195,11 @@ def _pairs_call(body: str, pair: PairSyntax, schemas: Schemas) -> Call | None:
 
 def _pairs(text: str, pair: PairSyntax) -> dict[str, str] | None:
     """Return the pairs of a call's text, or None where something else stands between them."""
-    values, at = {}, 0
-    while text[at:].strip() if len(text) - at < 64 else True:
-        begin = text.find(pair.key_open, at)
+    values: dict[str, str] = {}
+    at = 0
+    while (begin := text.find(pair.key_open, at)) >= 0:
         key_end = text.find(pair.key_close, begin)
-        if begin < 0 or key_end < 0 or text[at:begin].strip():
+        if key_end < 0 or text[at:begin].strip():
             return None
         key = text[begin + len(pair.key_open) : key_end]
         start = key_end + len(pair.key_close)
@@ -213,7 +213,7 @@ def _pairs(text: str, pair: PairSyntax) -> dict[str, str] | None:
             return None
         values[key.strip()] = text[start:end].removeprefix("\n").removesuffix("\n")
         at = end + len(pair.value_close)
-    return values
+    return None if text[at:].strip() else values
 
 
 def _end_of_value(text: str, start: int, pair: PairSyntax) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...model import Message
 from ..base import Locator
-from .entries import LIMITS, number
+from .entries import LIMITS, integer, number
 
 
 def metadata(
@@ -85,8 +85,8 @@ def _completion(trace: dict[str, Any], branches: list[list[Message]]) -> dict[st
     return {
         "stop_condition": stop,
         "truncated": truncated if isinstance(truncated, bool) else stop in LIMITS or "length" in reasons[-1:],
-        "prompt_tokens": (usages[-1].get("prompt_tokens") if usages else None) or usage.get("input_tokens"),
-        "completion_tokens": int(sum(sampled)) if sampled else usage.get("output_tokens"),
+        "prompt_tokens": integer(usages[-1].get("prompt_tokens") if usages else usage.get("input_tokens")),
+        "completion_tokens": integer(sum(sampled) if sampled else usage.get("output_tokens")),
         "turns": sum(message.get("role") == "assistant" for message in _distinct(trace, branches)),
     }
 

@@ -1,0 +1,209 @@
+"""The pages of a trajectory: its conversation, the same as JSON, and the record as it stands in its file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from datasette.utils import tilde_decode
+from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
+
+from rltracer_sqlite.adapter import load_trajectory
+from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.model import Trajectory
+from rltracer_sqlite.roots import RootNotAllowed, Roots
+from rltracer_sqlite.sources.base import SourceError
+
+from . import compat
+from .indexes import is_rollout_index
+from .links import trajectory_url
+from .reading import branches_of, reading_context
+from .rows import Group, prompt_group, trajectory_by_uid
+from .text import reindented
+
+PLUGIN = "datasette-rltracer"
+RECORD_LIMIT = 64 << 20  # bytes of a record that are sent as they are
+PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
+LARGEST_ID = 2**63 - 1
+
+DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
+LOCKED_DOWN = {
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox; default-src 'none'",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A row of the index, its prompt group, and its trajectory or else the `problem` that keeps it from being read."""
+
+    row: dict[str, Any]
+    group: Group | None
+    trajectory: Trajectory | None = None
+    problem: str | None = None
+    status: int = 200
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the addresses of these pages and what answers them."""
+    return [
+        (DATABASE + r"/trajectory/(?P<id>\d+)$", trajectory_page),
+        (DATABASE + r"/trajectory/(?P<id>\d+)\.json$", trajectory_json),
+        (DATABASE + r"/trajectory/(?P<id>\d+)/record$", trajectory_record),
+        (DATABASE + r"/t/(?P<run>\d+)/(?P<uid>.+)$", permanent_link),
+    ]
+
+
+async def trajectory_page(datasette: Any, request: Any) -> Response:
+    """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why."""
+    database = await _permitted_index(datasette, request)
+    found = await _find(datasette, database, request)
+    branch = _branch(found.trajectory, request)
+    context = reading_context(datasette, database, found, branch, request.args)
+    html = await datasette.render_template("rltracer/trajectory.html", context, request=request, view_name="rltracer")
+    return Response.html(html, status=found.status)
+
+
+async def trajectory_json(datasette: Any, request: Any) -> Response:
+    """Answer with the decoded trajectory: one branch's messages, what its record says, and its branches."""
+    database = await _permitted_index(datasette, request)
+    found = await _find(datasette, database, request)
+    if found.trajectory is None:
+        return _json({"ok": False, "error": found.problem, "status": found.status}, found.status)
+    value = {"ok": True, **_decoded(found.row, found.trajectory, _branch(found.trajectory, request))}
+    return await asyncio.to_thread(_json, value)
+
+
+async def trajectory_record(datasette: Any, request: Any) -> Response:
+    """Answer with the record's bytes as plain text, or with line breaks added to them (`?pretty=1`)."""
+    database = await _permitted_index(datasette, request)
+    found = await _find(datasette, database, request)
+    if found.trajectory is None:
+        return Response.text(f"{found.problem}\n", status=found.status, headers=LOCKED_DOWN)
+    raw, pretty = found.trajectory.raw, request.args.get("pretty")
+    limit = PRETTY_LIMIT if pretty else RECORD_LIMIT
+    if len(raw) > limit:
+        sentence = (
+            f"The record has {len(raw):,} bytes; at most {limit:,} are sent{' with line breaks' * bool(pretty)}.\n"
+        )
+        return Response.text(sentence, status=413, headers=LOCKED_DOWN)
+    body = await asyncio.to_thread(_with_line_breaks, raw) if pretty else raw
+    return Response(body, content_type="text/plain; charset=utf-8", headers=dict(LOCKED_DOWN))
+
+
+def _with_line_breaks(raw: bytes) -> bytes:
+    return reindented(raw.decode("utf-8", "replace")).encode()
+
+
+async def permanent_link(datasette: Any, request: Any) -> Response:
+    """Send the visitor from a run and a recorded id to the page of the trajectory that has it now."""
+    database = await _permitted_index(datasette, request)
+    run, uid = _integer(request.url_vars["run"]), tilde_decode(unquote(request.url_vars["uid"]))
+    found = await datasette.databases[database].execute_fn(lambda c: trajectory_by_uid(c, run, uid))
+    if found is None:
+        raise NotFound("This index has no trajectory with this id in this run.")
+    query = f"?{request.query_string}" if request.query_string else ""
+    return Response.redirect(trajectory_url(datasette, database, found) + query)
+
+
+async def _permitted_index(datasette: Any, request: Any) -> str:
+    """Return the name of the index in the address. Raises NotFound or Forbidden."""
+    try:
+        database = datasette.get_database(route=tilde_decode(request.url_vars["database"])).name
+    except KeyError:
+        raise NotFound("There is no database of this name.") from None
+    if not await compat.can_view_table(datasette, request.actor, database, "trajectories"):
+        raise Forbidden("You may not view the trajectories of this database.")
+    if not await is_rollout_index(datasette, database):
+        raise NotFound("This database is no index of rollouts.")
+    return str(database)
+
+
+async def _find(datasette: Any, database: str, request: Any) -> Found:
+    identity = _integer(request.url_vars["id"])
+    config = datasette.plugin_config(PLUGIN, database=database) or {}
+    attached = datasette.databases[database]
+
+    def read(connection: sqlite3.Connection) -> Found | None:
+        row = trajectory_row(connection, identity)
+        if row is None:
+            return None
+        group = prompt_group(connection, row)
+        try:
+            roots = Roots.for_database(attached.path, config.get("roots"))
+            return Found(row, group, load_trajectory(connection, identity, roots))
+        except (SourceError, OSError, RecursionError) as error:
+            return Found(row, group, None, *explained(error))
+
+    found = await attached.execute_fn(read)
+    if found is None:
+        raise NotFound("This index has no trajectory of this number.")
+    return found  # type: ignore[no-any-return]
+
+
+def explained(error: Exception) -> tuple[str, int]:
+    """Return why a record cannot be read, in one sentence, and the status that fits."""
+    if isinstance(error, RootNotAllowed):
+        return str(error), 403
+    if isinstance(error, RecursionError):
+        return "The record is nested too deeply to be decoded.", 422
+    if isinstance(error, OSError):
+        return f"The record cannot be read: {error.strerror or error}.", 404
+    # A shard that is not there was looked for, and not found, just before.
+    return str(error), 404 if isinstance(error.__context__, FileNotFoundError) else 409
+
+
+def _branch(trajectory: Trajectory | None, request: Any) -> int:
+    """Return the branch that is asked for, counted from 1; the last one where none is."""
+    branches = len(branches_of(trajectory)) if trajectory is not None else 1
+    asked = request.args.get("branch")
+    if asked is None or trajectory is None:
+        return branches
+    number = _integer(asked)
+    if not 1 <= number <= branches:
+        raise NotFound(f"There is no branch {number}: this trajectory has {branches}, counted from 1.")
+    return number
+
+
+def _integer(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise BadRequest("Not a number.")
+    return min(int(text), LARGEST_ID)
+
+
+def _decoded(row: dict[str, Any], trajectory: Trajectory, branch: int) -> dict[str, Any]:
+    branches = branches_of(trajectory)
+    return {
+        "id": row["id"],
+        "uid": row["uid"],
+        "run": row["run"],
+        "branch": branch,
+        "branches": [{"branch": b.number, "messages": len(b.messages), "trained": b.trained} for b in branches],
+        "messages": branches[branch - 1].messages,
+        "tools": trajectory.tools,
+        "metadata": trajectory.metadata,
+    }
+
+
+def _json(value: dict[str, Any], status: int = 200) -> Response:
+    try:
+        # Not as UTF-8: half a surrogate pair, which JSON can carry, can only be sent escaped.
+        body = json.dumps(_finite(value), allow_nan=False, default=str)
+    except RecursionError:
+        body, status = json.dumps({"ok": False, "error": "The record is nested too deeply.", "status": 422}), 422
+    headers = {"x-content-type-options": "nosniff"}
+    return Response(body, status=status, content_type="application/json; charset=utf-8", headers=headers)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value in which NaN and the infinities, which JSON does not have, are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value

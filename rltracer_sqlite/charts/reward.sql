@@ -1,0 +1,10 @@
+-- The mean of the total reward and of its components per window of steps and split; the eight most recorded ones.
+with {values}
+select name, split, step_first, step_first + cast(:window as integer) - 1 as step_last,
+    sum(trajectories) as trajectories, sum(total) / sum(trajectories) as mean
+from selected
+where place is not null and name in (
+    select name from step_values where run_id = :run_id and (name = 'reward' or name like 'reward\_%' escape '\')
+    group by name order by name = 'reward' desc, sum(trajectories) desc, min(id) limit 8
+)
+group by name, split, place order by name, split, step_first

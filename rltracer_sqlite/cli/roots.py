@@ -1,0 +1,53 @@
+"""`rltracer roots`: the folders that an index may lead to on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import printable
+
+
+@click.group("roots", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List, add or remove the folders that an index may lead to.
+
+    An index names the folder of each run, and an index may come from anybody. So a run is read only when its
+    folder is on this list, inside one that is, or in the folder of the index itself. Indexing a run adds it.
+    """
+    if context.invoked_subcommand is None:
+        from ..roots import remembered_roots, roots_file
+
+        roots = remembered_roots()
+        for root in roots:
+            click.echo(printable(str(root)))
+        if not roots:
+            click.echo(f"No roots yet. The list is {printable(str(roots_file()))}.", err=True)
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True))
+def add(folder: Path) -> None:
+    """Trust FOLDER, and all that is in it."""
+    from ..roots import remember_root
+
+    _write(lambda: remember_root(folder))
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def remove(folder: Path) -> None:
+    """Trust FOLDER no more."""
+    from ..roots import forget_root
+
+    if not _write(lambda: forget_root(folder)):
+        raise click.ClickException(f"{printable(str(folder))} is not on the list.")
+
+
+def _write(change: object) -> object:
+    try:
+        return change()  # type: ignore[operator]
+    except OSError as error:
+        raise click.ClickException(f"The list of roots cannot be written: {error}.") from None

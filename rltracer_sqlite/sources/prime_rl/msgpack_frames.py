@@ -1,0 +1,106 @@
+"""Where the records of a MessagePack shard begin and end, found by skipping over them: nothing in them is built.
+
+prime-rl writes a list of micro batches (`rank_R.bin`), or a TrainingBatch: a list that begins with the list of its
+samples. Which of the two a file is, its first bytes say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgpack
+
+from ..base import NotRollouts
+from ..files import MAX_RECORD_BYTES, ByteReader
+
+BLOCK = 1 << 20
+HEADER_BYTES = 32
+LFS_POINTER = b"version https://git-lfs"
+
+
+class Beginning(NamedTuple):
+    """What the first bytes of a shard say."""
+
+    is_training_batch: bool
+    records: int
+    offset: int  # of the first record
+
+
+class Frame(NamedTuple):
+    """One record: its bytes are `length` from `offset` on."""
+
+    offset: int
+    length: int
+    number: int  # from 1
+
+
+class Torn(NamedTuple):
+    """Where reading had to stop, and why. `cut_off`: the file ends before the record does."""
+
+    offset: int
+    number: int
+    reason: str
+    cut_off: bool
+
+
+def read_beginning(reader: ByteReader) -> Beginning:
+    """Return what kind of shard this is. Raises NotRollouts for anything but prime-rl's MessagePack."""
+    head = reader.pread(HEADER_BYTES, 0)
+    outer = array_header(head, 0)
+    if outer is None:
+        pointer = head.startswith(LFS_POINTER)
+        raise NotRollouts("a Git LFS pointer instead of the file itself; run git lfs pull" if pointer else "no micro batches")
+    inner = array_header(head, outer[1])
+    if outer[0] == 0:
+        return Beginning(False, 0, outer[1])
+    if inner is None:
+        raise NotRollouts("no micro batches")
+    first = array_header(head, inner[1])
+    if inner[0] == 0 or (first and first[0] and array_header(head, first[1])):
+        return Beginning(True, inner[0], inner[1])
+    if first is None:
+        raise NotRollouts("no micro batches")
+    return Beginning(False, outer[0], outer[1])
+
+
+def array_header(data: bytes | memoryview, at: int) -> tuple[int, int] | None:
+    """Return (number of elements, offset of the first) of the MessagePack array at `at`; None if there is none."""
+    kind = data[at] if at < len(data) else 0
+    if 0x90 <= kind <= 0x9F:
+        return kind & 0x0F, at + 1
+    width = {0xDC: 2, 0xDD: 4}.get(kind)
+    if width is None or at + 1 + width > len(data):
+        return None
+    return int.from_bytes(data[at + 1 : at + 1 + width], "big"), at + 1 + width
+
+
+def frames(reader: ByteReader, beginning: Beginning, offset: int, done: int) -> Iterator[Frame | Torn]:
+    """Yield each record from `offset` on, before which `done` records lie. Reads in blocks and keeps none."""
+    unpacker = msgpack.Unpacker(_Stream(reader, offset), read_size=BLOCK, max_buffer_size=MAX_RECORD_BYTES)
+    for number in range(done + 1, beginning.records + 1):
+        start = offset + unpacker.tell()
+        try:
+            unpacker.skip()
+        except msgpack.OutOfData:
+            yield Torn(start, number, f"the file ends inside record {number:,} of {beginning.records:,}", True)
+            return
+        except msgpack.exceptions.BufferFull:
+            yield Torn(start, number, f"record {number:,} is larger than {MAX_RECORD_BYTES >> 20:,} MiB", False)
+            return
+        except (ValueError, msgpack.exceptions.UnpackException) as error:
+            yield Torn(start, number, f"record {number:,} is no valid MessagePack ({error or 'nested too deeply'})", False)
+            return
+        yield Frame(start, offset + unpacker.tell() - start, number)
+
+
+class _Stream:
+    """A file object over the bytes of a shard, as the unpacker wants it."""
+
+    def __init__(self, reader: ByteReader, offset: int) -> None:
+        self.reader, self.offset = reader, offset
+
+    def read(self, size: int) -> bytes:
+        data = self.reader.pread(size, self.offset)
+        self.offset += len(data)
+        return data

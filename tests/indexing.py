@@ -1,0 +1,39 @@
+"""Indexing in tests: a run into a database, and short questions to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from rltracer_sqlite.index.database import finish_writing, open_for_writing
+from rltracer_sqlite.index.refresh import Refreshed, ensure_run, refresh_run, set_success
+from rltracer_sqlite.sources import source_for
+
+
+def index(database: Path, root: Path, success: tuple[str, float] | None = None, **options: Any) -> Refreshed:
+    """Bring `database` up to date with the run at `root`."""
+    source = source_for(root)
+    connection = open_for_writing(database)
+    try:
+        run_id = ensure_run(connection, source.name, root)
+        if success:
+            set_success(connection, run_id, *success)
+        return refresh_run(connection, source, root, run_id, **options)
+    finally:
+        finish_writing(connection)
+
+
+def rows(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query."""
+    connection = sqlite3.connect(database)
+    try:
+        return connection.execute(sql, parameters).fetchall()
+    finally:
+        connection.close()
+
+
+def value(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
+    """Return the only value of a query."""
+    [(only,)] = rows(database, sql, parameters)
+    return only

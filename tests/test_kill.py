@@ -1,0 +1,101 @@
+"""An indexer that is killed at any moment leaves a consistent index, which the next run completes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.indexing import index, rows
+from tests.layouts import append, message, trace
+
+INDEXER = """
+import os, signal, sys
+from pathlib import Path
+from rltracer_sqlite.sources.prime_rl import scan
+from tests.indexing import index
+scan.COMMIT_RECORDS = 7
+left = int(sys.argv[3])
+def watch(frame, event, argument):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.setprofile(watch)
+index(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+EVERYTHING = """
+    select t.uid, t.id, s.path, t.byte_offset, t.step, t.effective, t.success, g.trajectories
+    from trajectories t join shards s on s.id = shard_id join prompt_groups g on g.id = t.prompt_group_id
+    order by t.uid
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("killed") / "run"
+    for step in (1, 2):
+        for part in ("all", "effective"):
+            records = [
+                trace(
+                    id=f"{step}-{number}",
+                    messages=[message("user", f"question {number % 5}"), message("assistant", "yes")],
+                    metrics={"correct_final_label": float(number % 2), f"m{number % 9}": 1.0},
+                    rewards={"r": 1.0},
+                )
+                for number in range(40)
+            ]
+            append(folder / f"rollouts/step_{step}/train/{part}/traces.jsonl", *records)
+    return folder
+
+
+def consistent(database: Path) -> None:
+    connection = sqlite3.connect(database)
+    assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    assert connection.execute("pragma foreign_key_check").fetchall() == []
+    if not connection.execute("select 1 from sqlite_master where name = 'shards'").fetchone():
+        return  # killed before there was a schema
+    beyond = """
+        select count(*) from trajectories t join shards s on s.id = t.shard_id
+        where t.byte_offset + t.byte_length > s.indexed_bytes
+    """
+    assert connection.execute(beyond).fetchone() == (0,)
+    counted = """
+        select count(*) from prompt_groups g
+        where g.trajectories <> (select count(*) from trajectories t where t.prompt_group_id = g.id)
+    """
+    assert connection.execute(counted).fetchone() == (0,)
+    records = """
+        select count(*) from shards s where producer is null
+        and records <> (select count(*) from trajectories t where t.shard_id = s.id)
+    """
+    assert connection.execute(records).fetchone() == (0,)
+    connection.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is of POSIX systems")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_killed_indexer_leaves_a_consistent_index(run: Path, tmp_path: Path, seed: int) -> None:
+    whole = tmp_path / "whole.sqlite"
+    index(whole, run)
+    database, moment = tmp_path / "x.sqlite", random.Random(seed)
+    killed = 0
+    for _ in range(3):
+        arguments = [sys.executable, "-c", INDEXER, str(database), str(run), str(moment.randint(2_000, 90_000))]
+        ended = subprocess.run(arguments, cwd=Path(__file__).parents[1], check=False, capture_output=True)
+        assert ended.returncode in (0, -signal.SIGKILL), ended.stderr.decode()
+        killed += ended.returncode != 0
+        if database.exists() and database.stat().st_size:
+            consistent(database)
+    assert killed
+    index(database, run)
+    consistent(database)
+    assert [row[:1] + row[2:] for row in rows(database, EVERYTHING)] == [
+        row[:1] + row[2:] for row in rows(whole, EVERYTHING)
+    ]
