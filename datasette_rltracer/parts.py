@@ -85,9 +85,9 @@ def _part_text(part: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _address(part: Mapping[str, Any]) -> str | None:
+def _address(part: Any) -> str | None:
     """Return the address of an image part in any of the usual forms, or None for another part."""
-    found = part.get("image_url")
+    found = part.get("image_url") if isinstance(part, Mapping) else None
     if isinstance(found, Mapping):
         found = found.get("url")
     return found if isinstance(found, str) else None

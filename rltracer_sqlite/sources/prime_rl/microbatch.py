@@ -13,7 +13,7 @@ from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
 from .generations import micro_batch_fields
 from .msgpack_frames import Beginning, Frame, Torn, array_header, frames
-from .samples import Batch, Found, Sample, Splitter, first_value
+from .samples import Batch, Found, Sample, Splitter, finite, first_value
 
 COMMIT_RECORDS = 4000
 COMMIT_BYTES = 1 << 28
@@ -54,7 +54,7 @@ class MicroBatch:
         """Say whether nothing in it is trained: a copy that the packer added to give all ranks the same number."""
         part = memoryview(self.parts["loss_mask"])
         header = array_header(part, 0)
-        if header is None or TRUE in bytes(part[header[1] :]) or not self.ids:
+        if header is None or header[0] != len(self.ids) or not self.ids or TRUE in bytes(part[header[1] :]):
             return False
         # Tokens can also be trained by a loss of their own, outside the mask.
         return not any(any(self.stream(name) or ()) for name in ("ce_weights", "ref_kl_weights"))
@@ -67,6 +67,12 @@ class MicroBatch:
         """Return a recorded value that is neither a list nor a map, else None."""
         value = ANY.decode(self.parts[name]) if name in self.parts else None
         return value if isinstance(value, (str, int, float)) else None
+
+    def side_files(self) -> list[str]:
+        """Return the names of the fields whose data lies in other files; such a file is never opened."""
+        part = self.parts.get("payload")
+        entries = ANY.decode(part) if part is not None else None
+        return [str(entry[0]) for entry in entries or () if isinstance(entry, list) and entry]
 
     def _per_token(self, name: str, decoder: msgspec.msgpack.Decoder[Any]) -> list[Any] | None:
         part = self.parts.get(name)
@@ -97,7 +103,7 @@ class MicroBatch:
             own = {name: values[start:end] for name, values in streams.items()}
             sample = Sample(self.ids[start:end], self.mask and self.mask[start:end], own, item)
             sample.env = (envs[start] or None) if envs else None
-            sample.reward = first_value(own.pop("rewards", None), sample.mask)
+            sample.reward = finite(first_value(own.pop("rewards", None), sample.mask))
             sample.facts = {"generation": self.generation, **facts}
             if temperature := first_value(own.pop("temperatures", None), sample.mask):
                 sample.facts["temperature"] = temperature

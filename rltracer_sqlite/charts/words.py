@@ -1,0 +1,132 @@
+"""A chart in a sentence or two: what someone reads who does not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def describe_rows(chart: str, rows: Sequence[Row]) -> str:
+    """Return what the rows of a chart say: first and last values, extremes, and how many there are."""
+    return DESCRIPTIONS[chart](rows) if rows else "There is nothing to draw: no row matches."
+
+
+def _pass_rate(rows: Sequence[Row]) -> str:
+    parts = [
+        f"Pass rate, {name}: {_course(series, 'pass_rate', _share)}, n = {sum(row['scored'] for row in series):,}."
+        for name, series in _by(rows, "split")
+    ]
+    return " ".join(parts)
+
+
+def _reward(rows: Sequence[Row]) -> str:
+    parts = []
+    for name, component in _by(rows, "name"):
+        label = "total" if name == "reward" else name.removeprefix("reward_")
+        parts += [f"{label}, {split}: {_course(series, 'mean', _number)}." for split, series in _by(component, "split")]
+    return "Mean reward. " + " ".join(parts)
+
+
+def _histogram(rows: Sequence[Row]) -> str:
+    parts = []
+    for _, window in _by(rows, "window"):
+        counts = {row["pass_bucket"]: row["prompts"] for row in window}
+        total = window[0]["window_prompts"]
+        parts.append(
+            f"{_steps(window[0]).capitalize()}: of {total:,} prompts {counts.get('0', 0):,} always failed, "
+            f"{counts.get('1', 0):,} always passed, {total - counts.get('0', 0) - counts.get('1', 0):,} did both."
+        )
+    return " ".join(parts)
+
+
+def _difficulty(rows: Sequence[Row]) -> str:
+    prompts = {row["rank"]: row for row in rows}
+    windows = len({row["window"] for row in rows})
+    hardest, easiest = prompts[min(prompts)], prompts[max(prompts)]
+    return (
+        f"Pass rates of {len(prompts):,} of {rows[0]['all_prompts']:,} prompts in {windows} windows of steps, from the "
+        f"hardest ({_share(hardest['overall_pass_rate'])} over all windows) to the easiest "
+        f"({_share(easiest['overall_pass_rate'])})."
+    )
+
+
+def _length(rows: Sequence[Row]) -> str:
+    names = {"completion_tokens": "sampled tokens", "turns": "assistant turns", "tool_calls": "tool calls"}
+    return "Means per trajectory. " + _measures(rows, names, _number)
+
+
+def _failures(rows: Sequence[Row]) -> str:
+    names = {"truncated": "cut off by a limit", "error": "ended with an error"}
+    return "Share of trajectories. " + _measures(rows, names, _share)
+
+
+def _zero_variance(rows: Sequence[Row]) -> str:
+    parts = []
+    for split, series in _by(rows, "split"):
+        groups = sum(row["prompt_groups"] for row in series)
+        failed = sum(row["all_failed"] * row["prompt_groups"] for row in series) / groups
+        passed = sum(row["all_passed"] * row["prompt_groups"] for row in series) / groups
+        parts.append(
+            f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps {_share(failed)} "
+            f"all failed and {_share(passed)} all passed, of {groups:,} groups."
+        )
+    return " ".join(parts)
+
+
+def _measures(rows: Sequence[Row], names: dict[str, str], form: Callable[[float], str]) -> str:
+    parts = []
+    for key, label in names.items():
+        for split, series in _by(rows, "split"):
+            known = [row for row in series if row[key] is not None]
+            parts.append(f"{label}, {split}: {_course(known, key, form) if known else 'not recorded'}.")
+    return " ".join(parts)
+
+
+def _course(series: Sequence[Row], key: str, form: Callable[[float], str]) -> str:
+    known = [row for row in series if row[key] is not None]
+    if not known:
+        return "not recorded"
+    first, last = known[0], known[-1]
+    if len(known) == 1:
+        return f"{form(first[key])} at {_steps(first)}"
+    low, high = min(known, key=lambda row: row[key]), max(known, key=lambda row: row[key])
+    return (
+        f"{form(first[key])} at {_steps(first)}, {form(last[key])} at {_steps(last)}, "
+        f"lowest {form(low[key])} at {_steps(low)}, highest {form(high[key])} at {_steps(high)}"
+    )
+
+
+def _by(rows: Iterable[Row], key: str) -> list[tuple[Any, list[Row]]]:
+    series: dict[Any, list[Row]] = {}
+    for row in rows:
+        series.setdefault("no split" if key == "split" and row[key] is None else row[key], []).append(row)
+    return list(series.items())
+
+
+def _steps(row: Row) -> str:
+    if row["step_first"] is None:
+        return "no step"
+    if row["step_first"] == row["step_last"]:
+        return f"step {row['step_first']:,}"
+    return f"steps {row['step_first']:,}–{row['step_last']:,}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+DESCRIPTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
+    "pass_rate": _pass_rate,
+    "reward": _reward,
+    "histogram": _histogram,
+    "difficulty": _difficulty,
+    "length": _length,
+    "failures": _failures,
+    "zero_variance": _zero_variance,
+}

@@ -1,0 +1,93 @@
+"""`step_N/<uuid>.parquet`: the rollouts of prime-rl before 2025-07, one row each. Needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
+from ..files import ByteReader, open_shard
+from .byte_file import ByteFile
+from .samples import Batch, Found, Sample, finite
+
+INSTALL = "pip install 'datasette-rltracer[retemplate]'"
+ROWS = 64  # decoded at a time
+FACTS = ("task_type", "problem_id", "seed", "target_lengths", "task_rewards", "length_penalties", "step", "temperature")
+
+
+def parquet_rows(reader: ByteReader, name: str) -> Iterator[Found]:
+    """Yield one batch per row. Always from the start: a parquet file is written as a whole.
+
+    Raises NotRollouts when it is no parquet file of rollouts, SourceError where pyarrow is not installed.
+    """
+    table, size, item = _opened(reader, name), reader.size(), 0
+    batches = table.iter_batches(batch_size=ROWS, columns=_columns(table))
+    while True:
+        try:
+            rows = next(batches).to_pylist()
+        except StopIteration:
+            break
+        except Exception as error:  # pyarrow raises what its decoders raise
+            yield Problem(item + 1, 0, size, f"not readable from row {item + 1:,} on: {error}")
+            break
+        for row in rows:
+            sample, remarks = _sample(row, item)
+            item += 1
+            yield Batch(0, size, item, [sample], remarks)
+    yield Position(size, item)
+
+
+def load_parquet_row(root: Path, path: str, item: int | None) -> Sample:
+    """Return one row by its number, reading its row group only. Raises LocatorError."""
+    try:
+        with open_shard(root, path) as reader:
+            table, first = _opened(reader, path), 0
+            for group in range(table.num_row_groups if item is not None else 0):
+                rows = table.metadata.row_group(group).num_rows
+                if first <= (item or 0) < first + rows:
+                    part = table.read_row_group(group, columns=_columns(table)).slice((item or 0) - first, 1)
+                    return _sample(part.to_pylist()[0], item)[0]
+                first += rows
+    except NotRollouts as error:
+        raise LocatorError(f"{path} has changed since it was indexed: {error}. Index the run again.") from None
+    raise LocatorError(f"{path} has no row {item} any more. Index the run again.")
+
+
+def _opened(reader: ByteReader, name: str) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise SourceError(f"Reading {name} needs pyarrow: {INSTALL}.") from None
+    try:
+        table = pyarrow.parquet.ParquetFile(pyarrow.PythonFile(ByteFile(reader), mode="r"))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise NotRollouts(f"no parquet file ({error})") from None
+    if not {"input_tokens", "output_tokens"} <= set(table.schema_arrow.names):
+        raise NotRollouts("a parquet file without tokens of rollouts")
+    return table
+
+
+def _columns(table: Any) -> list[str]:
+    wanted = {"input_tokens", "output_tokens", "input_logprobs", "output_logprobs", "prompt", "completion", "rewards"}
+    wanted |= {"advantages", *FACTS}
+    return [name for name in table.schema_arrow.names if name in wanted]
+
+
+def _sample(row: Mapping[str, Any], item: int | None) -> tuple[Sample, list[str]]:
+    prompt, completion = row.get("input_tokens") or [], row.get("output_tokens") or []
+    sample = Sample(prompt + completion, [False] * len(prompt) + [True] * len(completion), {}, item)
+    remarks = []
+    logprobs = row.get("output_logprobs")
+    if logprobs and len(logprobs) == len(completion):
+        sample.streams["inference_logprobs"] = [None] * len(prompt) + logprobs
+    elif logprobs:
+        remarks.append(f"output_logprobs has {len(logprobs):,} values for {len(completion):,} tokens")
+    sample.advantage, sample.reward = finite(row.get("advantages")), finite(row.get("rewards"))
+    sample.facts = {"generation": "parquet"}
+    sample.facts.update((name, row[name]) for name in FACTS if row.get(name) is not None)
+    if isinstance(row.get("prompt"), str) and isinstance(row.get("completion"), str):
+        sample.text = (row["prompt"], row["completion"])
+    return sample, remarks
+

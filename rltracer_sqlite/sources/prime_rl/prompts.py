@@ -1,0 +1,115 @@
+"""What the index keeps of a sequence's prompt and calls; the same ids are made into text once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from ...messages import EMPTY_PREVIEW, is_empty, preview, prompt_context, prompt_key
+from ...tokens.families import Family, family_named, find_family
+from ...tokens.templates import parse_conversation
+from ...tokens.tokenizer import TextTokenizer
+from ...tokens.toolcalls import find_calls
+from .samples import Sample
+
+TOKEN_IDS = "token_ids"  # the content_kind where there is no tokenizer
+
+
+class Prompt(NamedTuple):
+    """What identifies a prompt, and how sure it is that it was split as it was written."""
+
+    key: str
+    preview: str
+    content_kind: str
+    family: str | None = None
+
+
+class PromptReader:
+    """Prompts of sequences by their ids, each distinct prompt decoded once."""
+
+    def __init__(self, tokenizer: TextTokenizer | None) -> None:
+        self.tokenizer = tokenizer
+        self.known: dict[bytes, Prompt] = {}
+
+    def read(self, sample: Sample) -> Prompt:
+        """Return the prompt of a sequence: what comes before its first trained token and first answer."""
+        length = sample.prompt_length or len(sample.ids)
+        ids = sample.ids[:length] if length < len(sample.ids) else sample.ids
+        key = ids_digest(ids)
+        if key not in self.known:
+            self.known[key] = self._prompt(ids, sample)
+        return self.known[key]
+
+    def _prompt(self, ids: Sequence[int], sample: Sample) -> Prompt:
+        if sample.text is not None:
+            return _prompt_of(sample.text[0], ids)
+        if self.tokenizer is None:
+            return Prompt(_key_of_ids(ids), f"no tokenizer: {len(ids):,} prompt tokens", TOKEN_IDS)
+        return _prompt_of(self.tokenizer.decode(ids), ids)
+
+    def count_calls(self, sample: Sample, runs: Sequence[tuple[int, int]], family: str | None) -> int:
+        """Return the number of tool calls in the trained turns of a sequence."""
+        if family is None:
+            return 0
+        described = family_named(family)
+        if self.tokenizer is None:
+            texts = [sample.text[1]] if sample.text else []
+        else:
+            marks = [self.tokenizer.id_of(syntax.open) for syntax in described.calls]
+            turns = [sample.ids[start:end] for start, end in runs]
+            # Where each mark of a call is a token of its own, only the turns with such a token are decoded.
+            if described.calls and None not in marks:
+                turns = [turn for turn in turns if any(mark in turn for mark in marks)]
+            texts = [self.tokenizer.decode(turn) for turn in turns] if described.calls or described.channels else []
+        return sum(_calls_in(text, described) for text in texts)
+
+
+def _prompt_of(text: str, ids: Sequence[int]) -> Prompt:
+    conversation = parse_conversation(text, prompt_length=len(text))
+    context = prompt_context(conversation.messages)
+    if is_empty(context):
+        return Prompt(_key_of_ids(ids), EMPTY_PREVIEW, conversation.content_kind, conversation.family)
+    return Prompt(prompt_key(context), preview(context), conversation.content_kind, conversation.family)
+
+
+def _calls_in(text: str, family: Family) -> int:
+    if family.channels:
+        messages = parse_conversation(text, family).messages
+        return sum(len(message.get("tool_calls", ())) for message in messages)
+    # Only the text after reasoning can hold calls, as when the sequence is loaded.
+    return len(find_calls(_after_reasoning(text, family), family.calls, {}).calls)
+
+
+def _after_reasoning(text: str, family: Family) -> str:
+    return max((text.rpartition(closing)[2] for _, closing in family.think), key=len) if family.think else text
+
+
+def ids_digest(ids: Sequence[int]) -> bytes:
+    """Return a short hash of token ids, equal for equal ids."""
+    return blake2b(array("q", ids).tobytes(), digest_size=16).digest()
+
+
+def _key_of_ids(ids: Sequence[int]) -> str:
+    # Hashed with a mark of its own, so that it never meets the key of a text.
+    return blake2b(b"token ids\0" + array("q", ids).tobytes(), digest_size=32).hexdigest()
+
+
+def system_turn_starts(ids: Sequence[int], tokenizer: TextTokenizer) -> list[int]:
+    """Return where each conversation starts in ids without recorded boundaries: at each system turn.
+
+    This is the rule for files that record no lengths and no positions; where they do, it is not used.
+    """
+    pieces = tokenizer.pieces(ids)
+    text = "".join(pieces)
+    family = find_family(text)
+    turns = family.turn.finditer(text) if family else ()
+    wanted = [match.start() for match in turns if match.groupdict().get("role") == "system"]
+    starts, at = {0}, 0
+    for number, piece in enumerate(pieces):
+        while wanted and wanted[0] < at + len(piece):
+            starts.add(number if wanted[0] >= at else number)
+            wanted.pop(0)
+        at += len(piece)
+    return sorted(starts)

@@ -1,0 +1,100 @@
+"""A small run in real files, its index, and Datasette serving it, on whichever line is installed."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasette.app import Datasette
+
+from tests.indexing import index
+from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
+
+PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
+TRACES = Path("rollouts/step_1/train/all/traces.jsonl")
+
+
+def tool_conversation() -> list[Record]:
+    """Return a conversation with reasoning, an image, and tool calls of which one has broken arguments."""
+    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    return [
+        message("system", "You count things."),
+        message("user", [{"type": "text", "text": "How many gaskets?"}, picture]),
+        message(
+            "assistant",
+            reasoning_content="Sum first, then compare.",
+            tool_calls=[tool_call("c1", "shell", {"command": "wc -l\nstock.csv", "limit": 5})],
+        ),
+        message("tool", "14 stock.csv", tool_call_id="c1"),
+        message("assistant", "Once more.", tool_calls=[tool_call("c2", "shell", '{"command": ')]),
+        message("tool", "bad call", tool_call_id="c2"),
+        message("assistant", "14"),
+    ]
+
+
+def write_run(root: Path, traces: Sequence[Record]) -> Path:
+    """Write one step of a run whose episodes hold one trace each, and return the file."""
+    file = root / TRACES
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(episode([one], env="counting", step=1, group="g1")) for one in traces]
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return file
+
+
+def forked_trace() -> Record:
+    """Return a trace whose second message was answered twice: two branches."""
+    said = [message("user", "Pick one."), message("assistant", "left"), message("assistant", "right")]
+    return trace(nodes=nodes_of(said, [None, 0, 0]), id="forked", rewards={"right": {"score": 0.5, "weight": 1.0}})
+
+
+def failed_trace() -> Record:
+    """Return a trace that ended with an error and was never scored."""
+    error = {"type": "SandboxError", "message": "The sandbox did not start.", "traceback": "line 1"}
+    return trace([message("user", "Pick one.")], id="failed", ok=False, errors=[error], stop_condition="error")
+
+
+def traces() -> list[Record]:
+    """Return the traces of the usual run; all but the first have one prompt."""
+    rewards = {"correct": {"score": 1.0, "weight": 1.0}, "format": {"score": 0.5, "weight": 0.25}}
+    passed = [message("user", "Pick one."), message("assistant", "right")]
+    return [
+        trace(tool_conversation(), id="counted", rewards=rewards, metrics={"num_turns": 3}, info={"advantage": 0.25}),
+        forked_trace(),
+        trace(passed, id="passed", rewards={"right": {"score": 1.0, "weight": 1.0}}),
+        failed_trace(),
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the usual run and its index, run.sqlite."""
+    write_run(tmp_path / "run", traces())
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    return tmp_path
+
+
+@pytest.fixture
+def serve(folder: Path) -> Callable[..., Datasette]:
+    """Return a function that makes a Datasette for the index of the usual run."""
+    return lambda **options: Datasette([str(folder / "run.sqlite")], **options)
+
+
+@pytest.fixture
+def datasette(serve: Callable[..., Datasette]) -> Datasette:
+    return serve()
+
+
+async def get(datasette: Datasette, path: str, status: int = 200, **options: Any) -> str:
+    """Return the text of a page, which must have this status."""
+    response = await datasette.client.get(path, **options)
+    assert response.status_code == status, response.text[:500]
+    return str(response.text)
+
+
+async def read(datasette: Datasette, number: int, query: str = "", status: int = 200) -> str:
+    """Return the page of the trajectory of this number."""
+    return await get(datasette, f"/-/rltracer/run/trajectory/{number}{query}", status)

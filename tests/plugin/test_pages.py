@@ -1,0 +1,264 @@
+"""The trajectory's pages, end to end: real files, a real index, whichever Datasette is installed."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+from datasette.app import Datasette
+
+from datasette_rltracer.pages import explained
+from tests.indexing import index, value
+from tests.layouts.records import message, trace
+
+from .conftest import PIXEL, get, read, traces, write_run
+
+pytestmark = pytest.mark.asyncio
+BASE = "/-/rltracer/run/trajectory"
+
+
+async def test_a_conversation_is_shown_whole(datasette):
+    page = await read(datasette, 1)
+    for text in ("You count things.", "How many gaskets?", "14 stock.csv", "Once more.", "Sum first, then compare."):
+        assert html.escape(text) in page
+    assert page.count('<article class="message') == 5  # two of the seven messages are results beside their calls
+    assert f'<img class="picture" loading="lazy" alt="image in this message" src="{PIXEL}">' in page
+    assert "<pre>\nwc -l\nstock.csv</pre>" in page
+    assert "arguments are not JSON, shown as recorded" in page
+    assert re.search(r"<details class=\"folded\"><summary>Reasoning · 24 characters", page)
+
+
+async def test_the_headline_and_the_facts(datasette):
+    page = await read(datasette, 1)
+    assert re.search(r'<span class="outcome pass">✓ passed</span>\s*<span>reward <b>1.125</b>', page)
+    assert "<dt>format</dt><dd>0.5 × 0.25</dd>" in page
+    assert "<dt>advantage</dt><dd>0.25</dd>" in page
+    assert "<dt>num_turns</dt><dd>3</dd>" in page
+    assert '<dt>mean logprob</dt><dd class="muted">not recorded</dd>' in page
+    assert "stopped: agent_completed" in page
+
+
+async def test_the_place_of_the_record(datasette, folder):
+    page = await read(datasette, 2)
+    offset, length = (
+        value(folder / "run.sqlite", f"select {column} from trajectories where id = 2")
+        for column in ("byte_offset", "byte_length")
+    )
+    assert "rollouts/step_1/train/all/traces.jsonl" in page
+    assert f"line 2 · bytes {offset:,} – {offset + length - 1:,}" in page
+
+
+async def test_siblings_differ_in_shape_as_well_as_in_colour(datasette):
+    page = await read(datasette, 3)
+    cells = re.findall(r'<a class="cell (\w+)" href="([^"]+)"( aria-current="page")?[^>]*>.*?>(.)</span>', page)
+    assert [(kind, current != "", mark) for kind, _, current, mark in cells] == [
+        ("fail", False, "✗"),
+        ("pass", True, "✓"),
+        ("none", False, "–"),
+    ]
+    assert [address for _, address, _, _ in cells] == [f"{BASE}/{number}" for number in (2, 3, 4)]
+    assert "Trajectory 2 of 3" in page
+    assert "pass rate 1 / 2, 1 not scored" in page
+    assert 'rel="prev">previous' in page
+    assert 'rel="next">next' in page
+
+
+async def test_every_branch_can_be_read_and_none_is_merged(datasette):
+    last, first = await read(datasette, 2), await read(datasette, 2, "?branch=1")
+    assert ">right</div>" in last
+    assert ">left</div>" not in last
+    assert ">left</div>" in first
+    assert ">right</div>" not in first
+    assert f'href="{BASE}/2?branch=1"' in last
+
+
+async def test_errors_are_said(datasette):
+    page = await read(datasette, 4)
+    assert "<b>SandboxError</b> The sandbox did not start." in page
+    assert "not scored" in page
+    assert '<dt>total</dt><dd class="muted">not recorded</dd>' in page
+
+
+@pytest.mark.parametrize("query", ["?branch=3", "?branch=0", "?branch=99999999999"])
+async def test_an_unknown_branch_is_not_found(datasette, query):
+    assert "branch" in await read(datasette, 2, query, status=404)
+
+
+@pytest.mark.parametrize("query", ["?branch=x", "?branch=-1", "?branch=", "?branch=" + "9" * 30])
+async def test_a_branch_is_a_number(datasette, query):
+    await read(datasette, 2, query, status=400)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{BASE}/99",
+        f"{BASE}/99.json",
+        f"{BASE}/99/record",
+        f"{BASE}/9223372036854775807",
+        "/-/rltracer/nope/trajectory/1",
+        "/-/rltracer/run/t/1/nobody",
+        "/-/rltracer/run/t/7/passed",
+        "/-/rltracer/run/trajectory/one",
+    ],
+)
+async def test_what_does_not_exist_is_not_found(datasette, path):
+    await get(datasette, path, 404)
+
+
+async def test_the_decoded_trajectory_as_json(datasette):
+    found = json.loads(await get(datasette, f"{BASE}/2.json?branch=1"))
+    assert (found["ok"], found["id"], found["uid"], found["run"], found["branch"]) == (True, 2, "forked", "run", 1)
+    assert [said["content"] for said in found["messages"]] == ["Pick one.", "left"]
+    assert found["branches"] == [{"branch": n, "messages": 2, "trained": True} for n in (1, 2)]
+    assert found["metadata"]["rewards"] == {"right": {"score": 0.5, "weight": 1.0}}
+
+
+async def test_the_record_is_sent_as_it_stands_in_its_file(datasette, folder):
+    response = await datasette.client.get(f"{BASE}/3/record")
+    lines = (folder / "run/rollouts/step_1/train/all/traces.jsonl").read_bytes().splitlines()
+    assert response.content.strip() == lines[2]
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in response.headers["content-security-policy"]
+
+
+async def test_the_record_with_line_breaks_is_the_same_json(datasette):
+    pretty, exact = [await get(datasette, f"{BASE}/1/record{query}") for query in ("?pretty=1", "")]
+    assert json.loads(pretty) == json.loads(exact)
+    assert len(pretty.splitlines()) > 100
+
+
+@pytest.mark.parametrize("query", ["", "?branch=1"])
+async def test_the_permanent_link_leads_to_the_page(datasette, query):
+    response = await datasette.client.get(f"/-/rltracer/run/t/1/passed{query}")
+    assert response.status_code == 302
+    assert response.headers["location"] == f"{BASE}/3{query}"
+
+
+async def test_an_id_with_any_characters_has_a_permanent_link(tmp_path):
+    uid = "a/b c~d%2F?e#é.json"
+    write_run(tmp_path / "run", [trace([message("user", "hi")], id=uid)])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    link = re.search(r'href="([^"]+)">permanent link', await read(datasette, 1))[1]
+    assert (await datasette.client.get(link)).headers["location"] == f"{BASE}/1"
+
+
+async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(tmp_path):
+    long = "word " * 5000 + "THE END"
+    write_run(tmp_path / "run", [trace([message("user", long), message("assistant", "short")])])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    page = await read(datasette, 1)
+    assert "THE END" not in page
+    assert "20,000 of 25,007 characters shown" in page
+    link = html.unescape(re.search(r'href="([^"#]+)[^"]*" rel="nofollow">show all', page)[1])
+    assert "THE END" in await get(datasette, link)
+
+
+async def test_many_messages_come_in_pages(tmp_path):
+    write_run(tmp_path / "run", [trace([message("user", f"line {n}.") for n in range(450)])])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    page, seen = await read(datasette, 1), []
+    assert "messages 1 – 200 of 450" in page
+    while page:
+        seen += re.findall(r">line (\d+)\.<", page)
+        link = re.search(r'class="pager"><a href="([^"]+)" rel="next"', page)
+        page = await get(datasette, html.unescape(link[1])) if link else ""
+    assert [int(number) for number in seen] == list(range(450))
+
+
+async def test_links_work_below_a_base_url(serve):
+    datasette = serve(settings={"base_url": "/prefix/"})
+    page = await read(datasette, 2)
+    links = set(re.findall(r'(?:href|src)="(/[^"#]*)', page))
+    assert links
+    assert all(link.startswith("/prefix/") for link in links)
+    location = (await datasette.client.get("/-/rltracer/run/t/1/passed")).headers["location"]
+    assert location == f"/prefix{BASE}/3"
+
+
+async def test_the_stylesheet_is_served(datasette):
+    [address] = re.findall(r'href="([^"]*rltracer\.css[^"]*)"', await read(datasette, 1))
+    assert ".rltracer .message" in await get(datasette, address)
+
+
+async def test_every_link_of_a_page_leads_somewhere(datasette):
+    links = {html.unescape(link) for link in re.findall(r'href="(/[^"#]+)', await read(datasette, 3))}
+    for link in links:
+        assert (await datasette.client.get(link)).status_code in (200, 302), link
+
+
+async def test_the_pages_need_permission_to_view_the_trajectories(serve):
+    metadata = {"databases": {"run": {"tables": {"trajectories": {"allow": {"id": "root"}}}}}}
+    datasette = serve(metadata=metadata)
+    for path in (f"{BASE}/1", f"{BASE}/1.json", f"{BASE}/1/record", f"{BASE}/99", "/-/rltracer/run/t/1/passed"):
+        await get(datasette, path, 403)
+    cookies = {"ds_actor": datasette.sign({"a": {"id": "root"}}, "actor")}
+    assert "Pick one." in await get(datasette, f"{BASE}/3", cookies=cookies)
+
+
+async def test_a_database_that_is_no_index_has_no_pages(tmp_path):
+    import sqlite3
+
+    connection = sqlite3.connect(tmp_path / "run.sqlite")
+    connection.execute("create table trajectories (id integer primary key, uid text)")
+    connection.execute("insert into trajectories values (1, 'x')")
+    connection.commit()
+    connection.close()
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    await get(datasette, f"{BASE}/1", 404)
+    assert "/-/rltracer/" not in await get(datasette, "/run/trajectories")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        (lambda file: file.unlink(), 404, "not there any more"),
+        (lambda file: file.write_bytes(b""), 409, "shorter than when it was indexed"),
+        (lambda file: file.write_bytes(b"x" * file.stat().st_size), 409, "has changed since it was indexed"),
+    ],
+    ids=["missing", "shortened", "rewritten"],
+)
+@pytest.mark.parametrize("ending", ["", ".json", "/record"])
+async def test_a_record_that_cannot_be_read_says_why(datasette, folder, change, status, words, ending):
+    change(folder / "run/rollouts/step_1/train/all/traces.jsonl")
+    text = await get(datasette, f"{BASE}/3{ending}", status)
+    assert words in text
+    if not ending:
+        assert "Pick one." in text  # the index knows the beginning of the prompt,
+        assert "<dt>right</dt><dd>1</dd>" in text  # the rewards
+        assert text.count('<a class="cell') == 3  # and the group
+
+
+async def test_a_folder_that_nobody_vouches_for_is_not_read(folder, tmp_path_factory):
+    moved = tmp_path_factory.mktemp("elsewhere") / "run.sqlite"
+    (folder / "run.sqlite").rename(moved)
+    text = await read(Datasette([str(moved)]), 3, status=403)
+    assert "not among the folders that may be read" in text
+    config = {"plugins": {"datasette-rltracer": {"roots": [str(folder)]}}}
+    assert ">right</div>" in await read(Datasette([str(moved)], metadata=config), 3)
+
+
+async def test_configured_roots_stand_in_place_of_the_databases_own_folder(serve, tmp_path_factory):
+    config = {"plugins": {"datasette-rltracer": {"roots": [str(tmp_path_factory.mktemp("other"))]}}}
+    await read(serve(metadata=config), 3, status=403)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(PermissionError(13, "Permission denied"), 404), (RecursionError(), 422)]
+)
+async def test_every_reason_has_a_sentence_and_a_status(error, status):
+    sentence, found = explained(error)
+    assert found == status
+    assert sentence.endswith(".")
+
+
+async def test_a_trajectory_of_a_shard_that_is_gone_is_marked(folder):
+    write_run(folder / "run", traces()).rename(folder / "run/rollouts/step_1/train/all/away")
+    index(folder / "run.sqlite", folder / "run")
+    assert "gone since it was indexed" in await read(Datasette([str(folder / "run.sqlite")]), 1, status=404)
