@@ -32,7 +32,7 @@ class Roots:
         return cls([*remembered_roots(), *own])
 
     def check(self, root: str | Path) -> Path:
-        """Return a run's folder, resolved. Raises RootNotAllowed where it is none of the allowed ones, or inside one."""
+        """Return a run's folder, resolved. Raises RootNotAllowed where no allowed folder is it or holds it."""
         resolved = Path(root).resolve()
         if any(resolved == path or resolved.is_relative_to(path) for path in self.allowed):
             return resolved

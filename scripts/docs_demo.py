@@ -63,7 +63,7 @@ def shell(*lines: str, cut: int | None = None) -> str:
         for line in lines:
             printed = [_steady(text.rstrip(), folder) for text in command(line).rstrip().splitlines()]
             left = len(printed) - cut if cut else 0
-            shown += [f"$ {line}", *(printed[:cut] + [f"… {left} more lines"] if left > 0 else printed)]
+            shown += [f"$ {line}", *([*printed[:cut], f"… {left} more lines"] if left > 0 else printed)]
     return "```\n" + "\n".join(shown) + "\n```"
 
 

@@ -61,9 +61,12 @@ def test_a_success_rule_applies_to_what_is_indexed(sample: Path, tmp_path: Path)
     database = tmp_path / "x.sqlite"
     indexed(sample, database)
     indexed(sample, database, "--success", "reward>=0.75")
-    assert rows(database, "select sum(success), sum(reward >= 0.75), count(success) - count(reward) from trajectories")[0][
-        :2
-    ] == (value(database, "select sum(reward >= 0.75) from trajectories"),) * 2
+    assert (
+        rows(database, "select sum(success), sum(reward >= 0.75), count(success) - count(reward) from trajectories")[0][
+            :2
+        ]
+        == (value(database, "select sum(reward >= 0.75) from trajectories"),) * 2
+    )
     assert value(database, "select sum(successes) from prompt_groups") == value(
         database, "select sum(successes) from steps"
     )
@@ -92,8 +95,12 @@ def test_ranges_of_steps(text: str, inside: list[int | None], outside: list[int]
     assert not any(chosen(step) for step in outside)
 
 
-@pytest.mark.parametrize("arguments", [("--steps", "x"), ("--steps", "5-2"), ("--success", "reward>1"), ("--success", "a>=b")])
-def test_wrong_arguments_are_one_sentence_and_exit_code_2(sample: Path, tmp_path: Path, arguments: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("--steps", "x"), ("--steps", "5-2"), ("--success", "reward>1"), ("--success", "a>=b")]
+)
+def test_wrong_arguments_are_one_sentence_and_exit_code_2(
+    sample: Path, tmp_path: Path, arguments: tuple[str, str]
+) -> None:
     result = indexed(sample, tmp_path / "x.sqlite", *arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output

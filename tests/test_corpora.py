@@ -91,7 +91,9 @@ def test_a_sealed_chunk_gives_the_bytes_of_its_whole_decompression() -> None:
     sealed = sorted(folder.glob("*.zst"))
     assert sealed
     for file in sealed:
-        with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(file.read_bytes()), read_across_frames=True) as whole:
+        with zstandard.ZstdDecompressor().stream_reader(
+            io.BytesIO(file.read_bytes()), read_across_frames=True
+        ) as whole:
             data = whole.read()
         path = file.name.removesuffix(".zst")
         for offset in range(0, len(data), 997):

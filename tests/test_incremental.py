@@ -18,7 +18,9 @@ EFFECTIVE = "rollouts/step_1/train/effective/traces.jsonl"
 
 
 def record(uid: str, answer: str = "42", reward: float = 1.0, **extra: Any) -> dict[str, Any]:
-    return trace(id=uid, messages=[message("user", "6 * 7?"), message("assistant", answer)], rewards={"r": reward}, **extra)
+    return trace(
+        id=uid, messages=[message("user", "6 * 7?"), message("assistant", answer)], rewards={"r": reward}, **extra
+    )
 
 
 @pytest.fixture
@@ -188,7 +190,10 @@ def test_sealing_a_chunk_changes_no_row(tmp_path: Path, database: Path) -> None:
 
 @pytest.mark.parametrize("first", [ALL, EFFECTIVE])
 def test_effective_and_all_give_one_row_in_either_order(tmp_path: Path, database: Path, first: str) -> None:
-    run, records = tmp_path / "run", {ALL: record("t0", "long"), EFFECTIVE: record("t0", "long", info={"advantage": 0.5})}
+    run, records = (
+        tmp_path / "run",
+        {ALL: record("t0", "long"), EFFECTIVE: record("t0", "long", info={"advantage": 0.5})},
+    )
     append(run / first, records[first])
     index(database, run)
     identity = ids(database)["t0"]
@@ -214,7 +219,10 @@ def test_a_record_that_lives_on_in_effective_moves_there(tmp_path: Path, databas
     (run / ALL).write_bytes(line(record("t0", "longer than it was")))
     index(database, run)
     assert ids(database) == before
-    assert value(database, "select s.path from trajectories t join shards s on s.id = shard_id where uid = 't1'") == EFFECTIVE
+    assert (
+        value(database, "select s.path from trajectories t join shards s on s.id = shard_id where uid = 't1'")
+        == EFFECTIVE
+    )
 
 
 def test_an_annotation_waits_for_its_trace(tmp_path: Path, database: Path) -> None:

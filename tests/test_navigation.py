@@ -22,7 +22,10 @@ def run(tmp_path: Path) -> Path:
         records = [
             trace(
                 id=f"{step}-{number}",
-                messages=[message("user", f"question {number // 2}"), message("assistant", "yes", reasoning_content="…")],
+                messages=[
+                    message("user", f"question {number // 2}"),
+                    message("assistant", "yes", reasoning_content="…"),
+                ],
                 rewards={"exact": {"score": 1.0, "weight": 0.5}},
                 metrics={"num_turns": 1.0},
                 token_ids=True,
@@ -71,7 +74,10 @@ def test_listing_steps_opens_no_shard(run: Path, tmp_path: Path, opened: list[tu
 def test_prompts_read_only_the_shards_of_their_step(run: Path, tmp_path: Path, opened: list[tuple[str, int]]) -> None:
     groups = RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite")).step(2).prompts()
     assert {path for path, _ in opened} == {FILE.format(step=2)}
-    assert [(group.count, group.preview, len(group)) for group in groups] == [(2, "question 0", 2), (2, "question 1", 2)]
+    assert [(group.count, group.preview, len(group)) for group in groups] == [
+        (2, "question 0", 2),
+        (2, "question 1", 2),
+    ]
     opened.clear()
     RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite")).step(2).prompts()
     assert opened == []
@@ -87,7 +93,9 @@ def test_load_reads_only_the_bytes_of_its_record(run: Path, tmp_path: Path, open
 
 
 def test_metadata_says_what_is_recorded(run: Path, tmp_path: Path) -> None:
-    trajectory = RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite")).step(1).prompts()[0].trajectory(0).load()
+    trajectory = (
+        RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite")).step(1).prompts()[0].trajectory(0).load()
+    )
     assert [message["role"] for message in trajectory.messages] == ["user", "assistant"]
     facts = trajectory.metadata
     assert facts["reward"] == 0.5

@@ -30,7 +30,10 @@ def prompts(tmp_path: Path, *records: dict[str, Any], file: str = FILE) -> list[
 
 def test_one_prompt_with_two_hidden_tasks_is_two_prompts(tmp_path: Path) -> None:
     tasks = [{"idx": 0, "answer": "crane"}, {"idx": 1, "answer": "slate"}]
-    records = [rollout(f"{number}", "Guess the word.", task={"type": "Wordle", "data": tasks[number % 2]}) for number in range(4)]
+    records = [
+        rollout(f"{number}", "Guess the word.", task={"type": "Wordle", "data": tasks[number % 2]})
+        for number in range(4)
+    ]
     assert prompts(tmp_path, *records) == [["0", "2"], ["1", "3"]]
 
 

@@ -32,7 +32,7 @@ def theme_config(theme: str) -> dict[str, Any]:
         "padding": {"left": 5, "top": 5, "right": 12, "bottom": 5},
         "view": {"stroke": None},
         "title": {
-            "anchor": "start", "frame": "group", "color": ink, "fontSize": 14, "fontWeight": 650, "offset": 12,
+            "anchor": "start", "frame": "group", "color": ink, "fontSize": 14, "fontWeight": 600, "offset": 12,
             "subtitleColor": muted, "subtitleFontSize": 11.5, "subtitlePadding": 4,
         },
         "axis": {
@@ -47,11 +47,12 @@ def theme_config(theme: str) -> dict[str, Any]:
         },
         "legend": {"labelColor": ink, "titleColor": muted, "labelFontSize": 11, "titleFontSize": 11.5,
                    "titleFontWeight": "normal"},
-        "range": {"category": colours["category"], "diverging": colours["diverging"]},
+        "range": {"category": colours["category"], "diverging": colours["diverging"], "outcome": colours["outcome"]},
         "line": {"strokeWidth": 1.8, "strokeCap": "round", "strokeJoin": "round"},
         "bar": {"color": colours["category"][0]},
         "rule": {"color": muted, "strokeWidth": 1},
         "text": {"color": ink, "fontSize": 11.5},
+        "style": {"sign": {"stroke": colours["background"]}},
     }  # fmt: skip
 
 

@@ -209,12 +209,9 @@ def _run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool
         f"{name}: {count['trajectories']:,} trajectories, {count['prompt_groups']:,} prompt groups, "
         f"{count['steps']:,} steps, {count['problems']:,} problems; success: {path} >= {threshold:g}"
     ]
-    for path_ in result.waiting:
-        lines.append(f"  waiting: the last line of {path_} has no newline yet; it is read when it is complete")
-    for path_ in result.gone:
-        lines.append(f"  gone: {path_} has vanished; its rows are kept and flagged")
-    for path_, reason in list(result.aside.items())[:10]:
-        lines.append(f"  left aside: {path_}: {reason}")
+    lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
+    lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
+    lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:10]]
     if len(result.aside) > 10:
         lines.append(f"  left aside: {len(result.aside) - 10} more files, see the table shards")
     if result.removed:

@@ -33,7 +33,7 @@ def runs(connection: sqlite3.Connection) -> list[Run]:
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
-    """Return a row of `trajectories` with `shard_path`, `shard_state`, `layout`, `run`, `root`, `source`, `tokenizer`."""
+    """Return a row of `trajectories` with its shard's path, state and layout, and its run's name, root and source."""
     cursor = connection.execute(
         """
         select t.*, s.path as shard_path, s.state as shard_state, s.layout as layout, r.name as run,

@@ -5,8 +5,6 @@ Datasette's descriptions, the reference in docs/schema.md and metadata.yml are a
 
 from __future__ import annotations
 
-import re
-
 TABLES = """
 -- One training or evaluation run: a folder of rollout files.
 create table runs (
@@ -16,7 +14,7 @@ create table runs (
     source text not null,              -- the kind of files: prime-rl, …
     tokenizer text,                    -- the tokenizer used to turn ids into text, if any
     success_path text not null,        -- the recorded value that decides success, as a dotted path
-    success_threshold real not null,   -- a trajectory is a success when that value is at least this
+    success_threshold real not null,   -- a success is a trajectory whose value is at least this
     success_chosen integer not null default 0, -- 1: the rule was given by a person; 0: it is the default
     created_at text not null,          -- when the run was first indexed, UTC
     indexed_at text                    -- when the run was last indexed, UTC

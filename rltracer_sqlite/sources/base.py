@@ -47,6 +47,9 @@ class Position(NamedTuple):
     waiting: int = 0  # bytes behind `offset` that are no complete record yet
 
 
+START = Position()
+
+
 @dataclass(slots=True)
 class Entry:
     """What the index keeps of one trajectory: where it is, and what it can be selected by."""
@@ -146,7 +149,7 @@ class Source(Protocol):
         """List the shards by their names only. Opens no shard."""
         ...
 
-    def scan(self, root: Path, shard: Shard, start: Position = Position()) -> Iterator[Scanned]:
+    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one shard from `start` on, ending with the `Position` that was reached."""
         ...
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import sqlite3
+from pathlib import Path
 
 import pytest
 from datasette.app import Datasette
@@ -13,7 +15,7 @@ from datasette_rltracer.pages import explained
 from tests.indexing import index, value
 from tests.layouts.records import message, trace
 
-from .conftest import PIXEL, get, read, traces, write_run
+from .conftest import PIXEL, TRACES, get, read, write_run
 
 pytestmark = pytest.mark.asyncio
 BASE = "/-/rltracer/run/trajectory"
@@ -118,7 +120,7 @@ async def test_the_decoded_trajectory_as_json(datasette):
 
 async def test_the_record_is_sent_as_it_stands_in_its_file(datasette, folder):
     response = await datasette.client.get(f"{BASE}/3/record")
-    lines = (folder / "run/rollouts/step_1/train/all/traces.jsonl").read_bytes().splitlines()
+    lines = (folder / "run" / TRACES).read_bytes().splitlines()
     assert response.content.strip() == lines[2]
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -203,8 +205,6 @@ async def test_the_pages_need_permission_to_view_the_trajectories(serve):
 
 
 async def test_a_database_that_is_no_index_has_no_pages(tmp_path):
-    import sqlite3
-
     connection = sqlite3.connect(tmp_path / "run.sqlite")
     connection.execute("create table trajectories (id integer primary key, uid text)")
     connection.execute("insert into trajectories values (1, 'x')")
@@ -226,7 +226,7 @@ async def test_a_database_that_is_no_index_has_no_pages(tmp_path):
 )
 @pytest.mark.parametrize("ending", ["", ".json", "/record"])
 async def test_a_record_that_cannot_be_read_says_why(datasette, folder, change, status, words, ending):
-    change(folder / "run/rollouts/step_1/train/all/traces.jsonl")
+    change(folder / "run" / TRACES)
     text = await get(datasette, f"{BASE}/3{ending}", status)
     assert words in text
     if not ending:
@@ -259,6 +259,13 @@ async def test_every_reason_has_a_sentence_and_a_status(error, status):
 
 
 async def test_a_trajectory_of_a_shard_that_is_gone_is_marked(folder):
-    write_run(folder / "run", traces()).rename(folder / "run/rollouts/step_1/train/all/away")
+    file = folder / "run" / TRACES
+    later = Path(str(file).replace("step_1", "step_2"))
+    later.parent.mkdir(parents=True)
+    file.rename(later)
     index(folder / "run.sqlite", folder / "run")
-    assert "gone since it was indexed" in await read(Datasette([str(folder / "run.sqlite")]), 1, status=404)
+    datasette = Datasette([str(folder / "run.sqlite")])
+    gone = value(folder / "run.sqlite", "select count(*) from trajectories where gone")
+    pages = [await datasette.client.get(f"{BASE}/{number}") for number in range(1, 5)]
+    assert sum("gone since it was indexed" in page.text for page in pages) == gone
+    assert [page.status_code for page in pages].count(404) == gone

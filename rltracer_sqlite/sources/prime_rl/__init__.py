@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..base import Locator, NotRollouts, Position, Scanned, Shard, SourceError
+from ..base import START, Locator, NotRollouts, Position, Scanned, Shard, SourceError
 from .layout import find_shards
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class PrimeRLSource:
     def shards(self, root: Path) -> Iterable[Shard]:
         return find_shards(root)
 
-    def scan(self, root: Path, shard: Shard, start: Position = Position()) -> Iterator[Scanned]:
+    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         # Only reading pays for the import of the decoder.
         from .scan import scan_lines
 

@@ -18,8 +18,9 @@ def branch_paths(nodes: list[Any]) -> list[list[int]]:
 def valid_parent(node: Any, number: int) -> int | None:
     """Return the parent's number, or None for a root and for a parent that does not come before its node."""
     parent = node.get("parent") if isinstance(node, dict) else None
-    is_number = isinstance(parent, int) and not isinstance(parent, bool)
-    return parent if is_number and 0 <= parent < number else None
+    if not isinstance(parent, int) or isinstance(parent, bool):
+        return None
+    return parent if 0 <= parent < number else None
 
 
 def _path_to(leaf: int, parents: list[int | None]) -> list[int]:

@@ -171,7 +171,7 @@ def kind(record: Record) -> str | None:
 def is_there(raw: Raw) -> bool:
     """Say whether a part that was left undecoded is recorded, and not null."""
     with memoryview(raw) as view:
-        return len(view) > 0 and view != b"null"
+        return len(view) > 4 or view.tobytes() not in (b"", b"null")
 
 
 def _scored(record: Record) -> bool:

@@ -1,0 +1,76 @@
+"""Cells of an index's tables lead somewhere; those of other databases, and of arbitrary SQL, never do."""
+
+from __future__ import annotations
+
+import html
+import re
+import sqlite3
+
+import pytest
+from datasette.app import Datasette
+
+from .conftest import get
+
+pytestmark = pytest.mark.asyncio
+PAGE = "/-/rltracer/run/trajectory"
+
+
+def cell(page, column):
+    return re.search(rf'<td class="col-{column}[^"]*">(.*?)</td>', page, re.DOTALL)[1].strip()
+
+
+@pytest.mark.parametrize("column", ["uid", "preview"])
+@pytest.mark.parametrize("path", ["/run/trajectories?_size=1", "/run/trajectories/1"])
+async def test_a_trajectory_leads_to_its_page(datasette, column, path):
+    assert cell(await get(datasette, path), column).startswith(f'<a href="{PAGE}/1">')
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "rows"),
+    [("prompt_groups", "trajectories", 3), ("steps", "trajectories", 4), ("prompts", "preview", 1)],
+)
+async def test_counts_lead_to_the_rows_that_they_count(datasette, table, column, rows):
+    page = await get(datasette, f"/run/{table}?_sort_desc={'id' if table != 'steps' else 'trajectories'}")
+    address = html.unescape(re.search(r'href="([^"]+)"', cell(page, column))[1])
+    found = await datasette.client.get(address.replace("?", ".json?") + "&_shape=array")
+    assert len(found.json()) == rows
+
+
+async def test_a_missing_step_is_asked_for_as_null(folder):
+    connection = sqlite3.connect(folder / "run.sqlite")
+    connection.execute("update steps set step = null, split = null")
+    connection.commit()
+    connection.close()
+    page = await get(Datasette([str(folder / "run.sqlite")]), "/run/steps")
+    assert "step__isnull=1&amp;split__isnull=1" in cell(page, "trajectories")
+
+
+async def test_a_column_that_is_left_out_costs_only_the_link(datasette):
+    assert "<a" not in cell(await get(datasette, "/run/steps?_nocol=run_id"), "trajectories")
+
+
+async def test_pages_of_arbitrary_sql_have_no_links(datasette):
+    page = await get(datasette, "/run?sql=select+id,+uid,+preview+from+trajectories", follow_redirects=True)
+    assert "counted" in page
+    assert PAGE not in page
+
+
+async def test_json_and_csv_hold_the_plain_values(datasette):
+    rows = (await datasette.client.get("/run/trajectories.json?_shape=array")).json()
+    assert [row["uid"] for row in rows] == ["counted", "forked", "passed", "failed"]
+    assert PAGE not in await get(datasette, "/run/trajectories.csv")
+
+
+async def test_a_hostile_cell_is_inert(folder):
+    connection = sqlite3.connect(folder / "run.sqlite")
+    connection.execute("update trajectories set uid = ?, preview = ?", ('"><script>x</script>', "\u202ereversed"))
+    connection.commit()
+    connection.close()
+    page = await get(Datasette([str(folder / "run.sqlite")]), "/run/trajectories?_size=1")
+    assert "<script>x" not in page
+    assert "RIGHT-TO-LEFT OVERRIDE" in cell(page, "preview")
+
+
+async def test_links_work_below_a_base_url(serve):
+    page = await get(serve(settings={"base_url": "/prefix/"}), "/run/trajectories?_size=1")
+    assert cell(page, "uid").startswith(f'<a href="/prefix{PAGE}/1">')
