@@ -24,6 +24,13 @@ async def can_view_table(datasette: Any, actor: Any, database: str, table: str) 
     return bool(visible)
 
 
+def plugin_config(datasette: Any, plugin: str, database: str) -> dict[str, Any]:
+    """Return a plugin's configuration for a database, else the one for all of them."""
+    own = datasette.plugin_config(plugin, database=database)
+    # 1.0a41 forgets to fall back by itself where a database has any other configuration.
+    return (own if own is not None else datasette.plugin_config(plugin)) or {}
+
+
 async def describe_tables(datasette: Any, database: str, tables: dict[str, dict[str, Any]]) -> None:
     """Give the tables of a database their metadata on 1.0, where the user has not given any."""
     if TableResource is None:
@@ -39,7 +46,11 @@ async def describe_tables(datasette: Any, database: str, tables: dict[str, dict[
 
 
 def _configure_tables(datasette: Any, database: str, tables: dict[str, dict[str, Any]]) -> None:
-    configured = _inner(_inner(_inner(datasette.config, "databases"), database), "tables")
+    databases = _inner(datasette.config, "databases")
+    if not databases.get(database) and datasette.config.get("plugins"):
+        # See `plugin_config`: without this a configuration of the database would hide that of every plugin.
+        databases[database] = {"plugins": dict(datasette.config["plugins"])}
+    configured = _inner(_inner(databases, database), "tables")
     for table, metadata in tables.items():
         users = _inner(configured, table)
         for key, value in _without_second_order(metadata, users).items():

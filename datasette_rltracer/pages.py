@@ -126,7 +126,7 @@ async def _permitted_index(datasette: Any, request: Any) -> str:
 
 async def _find(datasette: Any, database: str, request: Any) -> Found:
     identity = _integer(request.url_vars["id"])
-    config = datasette.plugin_config(PLUGIN, database=database) or {}
+    config = compat.plugin_config(datasette, PLUGIN, database)
     attached = datasette.databases[database]
 
     def read(connection: sqlite3.Connection) -> Found | None:

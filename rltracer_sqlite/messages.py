@@ -136,16 +136,19 @@ def is_empty(context: Sequence[Mapping[str, Any]]) -> bool:
 
 def preview(context: Sequence[Mapping[str, Any]]) -> str:
     """Return the first user text of a prompt in one line, cut at PREVIEW_CHARACTERS."""
-    texts = [content_text(message.get("content")) for message in context if message.get("role") == "user"]
-    texts += [content_text(message.get("content")) for message in context]
-    # Joining words costs time on a long text, so cut generously before it.
-    lines = (" ".join(text[: 8 * PREVIEW_CHARACTERS].split()) for text in texts)
-    return one_line(next((line for line in lines if line), EMPTY_PREVIEW))
+    ordered = sorted(context, key=lambda message: message.get("role") != "user")
+    lines = (one_line(content_text(message.get("content"))) for message in ordered)
+    return next((line for line in lines if line), EMPTY_PREVIEW)
 
 
 def one_line(text: str) -> str:
     """Return a text as a single line of at most PREVIEW_CHARACTERS, with an ellipsis where it was cut."""
-    line = " ".join(text.replace("\0", "\N{REPLACEMENT CHARACTER}").split())
+    # Joining words costs time on a long text, so cut it first, with room for the white space that goes.
+    text = text.lstrip()
+    start = text[: 2 * PREVIEW_CHARACTERS]
+    line = " ".join(start.replace("\0", "\N{REPLACEMENT CHARACTER}").split())
+    if len(line) <= PREVIEW_CHARACTERS and len(start) < len(text):
+        return line[: PREVIEW_CHARACTERS - 1] + "…"
     return line if len(line) <= PREVIEW_CHARACTERS else line[: PREVIEW_CHARACTERS - 1] + "…"
 
 

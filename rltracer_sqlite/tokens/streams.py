@@ -109,7 +109,9 @@ def trained_runs(mask: Sequence[bool]) -> list[tuple[int, int]]:
 
 def shard_tokens(ids: list[int], mask: list[bool] | None, recorded: Mapping[str, Any]) -> Tokens:
     """Return tokens from the streams of a shard, given by the writer's names. Streams of other lengths are left out."""
-    fitting = {name: values for name, values in recorded.items() if isinstance(values, list) and len(values) == len(ids)}
+    fitting = {
+        name: values for name, values in recorded.items() if isinstance(values, list) and len(values) == len(ids)
+    }
     return Tokens(ids, mask=mask).with_streams(fitting)
 
 

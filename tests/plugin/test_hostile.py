@@ -48,8 +48,12 @@ def reading_part(page):
 def hostile_trace(text):
     said = [
         message(text, text, name=text),
-        message("user", [{"type": "image_url", "image_url": {"url": text}}, {"type": text, "text": text}, {text: text}]),
-        message("assistant", text, reasoning_content=text, tool_calls=[tool_call(text, text, {text: text, "n": [text]})]),
+        message(
+            "user", [{"type": "image_url", "image_url": {"url": text}}, {"type": text, "text": text}, {text: text}]
+        ),
+        message(
+            "assistant", text, reasoning_content=text, tool_calls=[tool_call(text, text, {text: text, "n": [text]})]
+        ),
         message("tool", text, tool_call_id=text),
         message("assistant", None, tool_calls=[tool_call("c", text, text)], **{"extra": {text: text}}),
     ]

@@ -63,7 +63,7 @@ async def test_json_and_csv_hold_the_plain_values(datasette):
 
 async def test_a_hostile_cell_is_inert(folder):
     connection = sqlite3.connect(folder / "run.sqlite")
-    connection.execute("update trajectories set uid = ?, preview = ?", ('"><script>x</script>', "\u202ereversed"))
+    connection.execute("update trajectories set uid = ? || id, preview = ?", ('"><script>x</script>', "\u202ereversed"))
     connection.commit()
     connection.close()
     page = await get(Datasette([str(folder / "run.sqlite")]), "/run/trajectories?_size=1")

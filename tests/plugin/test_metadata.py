@@ -34,7 +34,7 @@ async def test_tables_have_facets(datasette, table, facets):
     page = await get(datasette, f"/run/{table}")
     for facet in facets:
         assert f'data-column="{facet}"' in page
-        assert f'facet-info facet-run-{table.replace("_", "-")}-{facet}' in page or f"_facet={facet}" not in page
+        assert f"facet-info facet-run-{table.replace('_', '-')}-{facet}" in page or f"_facet={facet}" not in page
         assert f"{facet}=" in page
 
 
@@ -85,6 +85,14 @@ async def test_permissions_set_for_all_databases_stay_in_force(serve):
     datasette = serve(metadata={"tables": {"trajectories": {"allow": False}}})
     await get(datasette, "/run/trajectories", 403)
     await get(datasette, "/-/rltracer/run/trajectory/1", 403)
+
+
+@pytest.mark.parametrize("database", [{}, {"plugins": {"other": {"b": 2}}}])
+async def test_the_configuration_of_other_plugins_stays_in_force(serve, database):
+    datasette = serve(metadata={"plugins": {"other": {"a": 1}}, "databases": {"run": database}})
+    await datasette.invoke_startup()
+    assert datasette.plugin_config("other", database="run") == ({"b": 2} if database else {"a": 1})
+    assert datasette.plugin_config("other") == {"a": 1}
 
 
 async def test_other_databases_are_left_alone(tmp_path):

@@ -90,4 +90,3 @@ def _sample(row: Mapping[str, Any], item: int | None) -> tuple[Sample, list[str]
     if isinstance(row.get("prompt"), str) and isinstance(row.get("completion"), str):
         sample.text = (row["prompt"], row["completion"])
     return sample, remarks
-

@@ -16,10 +16,12 @@ from .msgpack_frames import array_header
 Raw = msgspec.Raw
 
 FIRST_FIVE = "input_ids loss_mask advantages inference_logprobs position_ids"
-_MULTIMODAL = "routed_experts pixel_values pixel_values_shape image_grid_thw mm_token_type_ids"
-_G12 = "temperatures env_names teacher_logprobs lora_num_tokens routed_experts mm_kwargs mm_token_type_ids training_mode"
+_PIXELS = "pixel_values pixel_values_shape image_grid_thw"
+_MULTIMODAL = f"routed_experts {_PIXELS} mm_token_type_ids"
+_KWARGS = "routed_experts mm_kwargs mm_token_type_ids"
+_G12 = f"temperatures env_names teacher_logprobs lora_num_tokens {_KWARGS} training_mode"
 _WEIGHTS = "rl_weights ce_weights ref_kl_weights"
-_G20 = f"sequence_lengths temperatures env_names seq_lens ref_logprobs routed_experts mm_kwargs mm_token_type_ids {_WEIGHTS}"
+_G20 = f"sequence_lengths temperatures env_names seq_lens ref_logprobs {_KWARGS} {_WEIGHTS}"
 
 MICRO_BATCHES: dict[str, str] = {
     "g00": "temperature",
@@ -28,7 +30,7 @@ MICRO_BATCHES: dict[str, str] = {
     "g04": "temperatures teacher_logprobs lora_num_tokens",
     "g05": "temperatures teacher_logprobs lora_num_tokens pixel_values image_grid_thw",
     "g06": "temperatures teacher_logprobs lora_num_tokens routed_experts pixel_values image_grid_thw",
-    "g07": "temperatures teacher_logprobs lora_num_tokens routed_experts pixel_values pixel_values_shape image_grid_thw",
+    "g07": f"temperatures teacher_logprobs lora_num_tokens routed_experts {_PIXELS}",
     "g08": f"temperatures teacher_logprobs lora_num_tokens {_MULTIMODAL}",
     "g09": f"temperatures teacher_logprobs lora_num_tokens {_MULTIMODAL} sft_loss",
     "g10": f"temperatures env_names teacher_logprobs lora_num_tokens {_MULTIMODAL} sft_loss",
@@ -38,10 +40,9 @@ MICRO_BATCHES: dict[str, str] = {
     "g15": f"{_G12} rewards run_id run_step",
     "g16": f"{_G12} rewards run_id run_step".replace("env_names", "env_names sequence_lengths"),
     "g17": f"sequence_lengths {_G12} rewards run_id run_step",
-    "g18": "sequence_lengths temperatures env_names ref_logprobs lora_num_tokens routed_experts mm_kwargs"
-    f" mm_token_type_ids {_WEIGHTS} run_id run_step",
-    "g19": "sequence_lengths temperatures env_names seq_lens ref_logprobs lora_num_tokens routed_experts mm_kwargs"
-    f" mm_token_type_ids {_WEIGHTS} run_id run_step",
+    "g18": f"sequence_lengths temperatures env_names ref_logprobs lora_num_tokens {_KWARGS} {_WEIGHTS} run_id run_step",
+    "g19": f"sequence_lengths temperatures env_names seq_lens ref_logprobs lora_num_tokens {_KWARGS} {_WEIGHTS}"
+    " run_id run_step",
     "g20": _G20,
     "pB": f"{_G20} sampling_mask",
     "pC": f"{_G20} trace_ids branch_indices",

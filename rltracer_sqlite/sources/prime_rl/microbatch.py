@@ -199,7 +199,7 @@ def _batch(reader: ByteReader, frame: Frame, splitter: Splitter | None) -> Batch
 
 
 def read_micro_batch_sample(data: bytes, item: int | None, splitter: Splitter | None = None) -> Sample:
-    """Return one sequence of a micro batch, with every stream. Raises LocatorError when there is none of that number."""
+    """Return one sequence of a micro batch, with every stream. Raises LocatorError when it has none such."""
     try:
         samples = MicroBatch(data).samples(PER_TOKEN, splitter)
     except ValueError as error:

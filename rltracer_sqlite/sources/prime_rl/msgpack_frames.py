@@ -50,7 +50,9 @@ def read_beginning(reader: ByteReader) -> Beginning:
     outer = array_header(head, 0)
     if outer is None:
         pointer = head.startswith(LFS_POINTER)
-        raise NotRollouts("a Git LFS pointer instead of the file itself; run git lfs pull" if pointer else "no micro batches")
+        raise NotRollouts(
+            "a Git LFS pointer instead of the file itself; run git lfs pull" if pointer else "no micro batches"
+        )
     inner = array_header(head, outer[1])
     if outer[0] == 0:
         return Beginning(False, 0, outer[1])
@@ -89,7 +91,9 @@ def frames(reader: ByteReader, beginning: Beginning, offset: int, done: int) -> 
             yield Torn(start, number, f"record {number:,} is larger than {MAX_RECORD_BYTES >> 20:,} MiB", False)
             return
         except (ValueError, msgpack.exceptions.UnpackException) as error:
-            yield Torn(start, number, f"record {number:,} is no valid MessagePack ({error or 'nested too deeply'})", False)
+            yield Torn(
+                start, number, f"record {number:,} is no valid MessagePack ({error or 'nested too deeply'})", False
+            )
             return
         yield Frame(start, offset + unpacker.tell() - start, number)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import accumulate
 from typing import NamedTuple
 
 from ...messages import EMPTY_PREVIEW, is_empty, preview, prompt_context, prompt_key
 from ...tokens.families import Family, family_named, find_family
+from ...tokens.fold import split_reasoning
 from ...tokens.templates import parse_conversation
 from ...tokens.tokenizer import TextTokenizer
 from ...tokens.toolcalls import find_calls
@@ -79,11 +83,7 @@ def _calls_in(text: str, family: Family) -> int:
         messages = parse_conversation(text, family).messages
         return sum(len(message.get("tool_calls", ())) for message in messages)
     # Only the text after reasoning can hold calls, as when the sequence is loaded.
-    return len(find_calls(_after_reasoning(text, family), family.calls, {}).calls)
-
-
-def _after_reasoning(text: str, family: Family) -> str:
-    return max((text.rpartition(closing)[2] for _, closing in family.think), key=len) if family.think else text
+    return len(find_calls(split_reasoning(text, family.think)[1], family.calls, {}).calls)
 
 
 def ids_digest(ids: Sequence[int]) -> bytes:
@@ -99,17 +99,23 @@ def _key_of_ids(ids: Sequence[int]) -> str:
 def system_turn_starts(ids: Sequence[int], tokenizer: TextTokenizer) -> list[int]:
     """Return where each conversation starts in ids without recorded boundaries: at each system turn.
 
-    This is the rule for files that record no lengths and no positions; where they do, it is not used.
+    This is the rule for files that record no lengths and no positions; where they do, it is not used. The first
+    start is 0, or the first turn where only marks without meaning stand before it.
     """
     pieces = tokenizer.pieces(ids)
     text = "".join(pieces)
     family = find_family(text)
-    turns = family.turn.finditer(text) if family else ()
-    wanted = [match.start() for match in turns if match.groupdict().get("role") == "system"]
-    starts, at = {0}, 0
-    for number, piece in enumerate(pieces):
-        while wanted and wanted[0] < at + len(piece):
-            starts.add(number if wanted[0] >= at else number)
-            wanted.pop(0)
-        at += len(piece)
-    return sorted(starts)
+    if family is None:
+        return [0]
+    turns = [match for match in family.turn.finditer(text) if _is_system(match, family)]
+    ends = list(accumulate(map(len, pieces)))
+    starts = [bisect_right(ends, match.start()) for match in turns]
+    # What stands before the first turn may be no more than a mark that begins every text.
+    first = family.turn.search(text)
+    return starts if turns and first and first.start() == turns[0].start() else [0, *starts]
+
+
+def _is_system(match: re.Match[str], family: Family) -> bool:
+    groups = match.groupdict()
+    written = groups.get("role") or groups.get("name") or ""
+    return family.roles.get(written, written) == "system"

@@ -180,15 +180,20 @@ def _scored(record: Record) -> bool:
 
 
 ARRAY = b',"token_ids":['
-NEXT_ARRAYS = (
-    b',"mask":',
-    b',"is_content":',
-    b',"logprobs":',
-    b',"advantages":',
-    b',"reference_logprobs":',
-    b',"trainer_logprobs":',
-    b',"entropies":',
-)
+ARRAY_LENGTH = len(ARRAY)
+NEXT_ARRAYS = [
+    (key, len(key))
+    for key in (
+        b',"mask":',
+        b',"is_content":',
+        b',"logprobs":',
+        b',"advantages":',
+        b',"reference_logprobs":',
+        b',"trainer_logprobs":',
+        b',"entropies":',
+    )
+]
+BRACKET = 0x5B
 SCALAR_STARTS = frozenset(b"0123456789-tfn]")
 PROBE_BYTES = 1 << 16
 
@@ -221,31 +226,28 @@ def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
     Exact for compact JSON: `,"token_ids":[` cannot stand inside a string, whose quotes would be escaped, and an
     array of numbers, booleans and nulls ends at the next `]`. Anything else is left as it is.
     """
-    find, pieces, copied, search = buffer.find, [], start, start
+    find, pieces, kept, search = buffer.find, [], start, start
     while (found := find(ARRAY, search, end)) >= 0:
-        stop = _array_end(buffer, found + len(ARRAY) - 1, end)
-        if stop < 0:
-            search = found + len(ARRAY)
+        search = found + ARRAY_LENGTH
+        if buffer[search] not in SCALAR_STARTS or (stop := find(b"]", search, end) + 1) <= 0:
             continue
-        for key in NEXT_ARRAYS:
-            if buffer.startswith(key, stop, end):
-                value = stop + len(key)
-                after = value + 4 if buffer.startswith(b"null", value, end) else _array_end(buffer, value, end)
-                if after < 0:
-                    break
-                stop = after
-        pieces.append(buffer[copied:found])
-        copied = search = stop
-    pieces.append(buffer[copied:end])
+        for key, length in NEXT_ARRAYS:
+            value = stop + length
+            if buffer[stop:value] != key:
+                continue
+            if buffer[value] == BRACKET and buffer[value + 1] in SCALAR_STARTS:
+                after = find(b"]", value, end) + 1
+            elif buffer[value : value + 4] == b"null":
+                after = value + 4
+            else:
+                break
+            if not 0 < after <= end:
+                break
+            stop = after
+        pieces.append(buffer[kept:found])
+        kept = search = stop
+    pieces.append(buffer[kept:end])
     return b"".join(pieces)
-
-
-def _array_end(buffer: bytearray | bytes, start: int, end: int) -> int:
-    """Return the offset behind the array of scalars at `start`, or -1 where there is no such array."""
-    if start + 1 >= end or buffer[start] != 0x5B or buffer[start + 1] not in SCALAR_STARTS:
-        return -1
-    close = buffer.find(b"]", start, end)
-    return close + 1 if close >= 0 else -1
 
 
 MAX_REPAIRS = 32

@@ -16,6 +16,7 @@ from .v0 import flat_values, v0_entry
 
 COMMIT_RECORDS = 4000
 COMMIT_BYTES = 1 << 28
+SHORT = 64  # bytes; a longer blank line is told as a problem
 LFS_POINTER = b"version https://git-lfs"
 # What else these systems write as JSONL: known, and no trajectories.
 OTHER_KINDS = {
@@ -71,8 +72,8 @@ def scan_lines(root: Path, shard: Shard, start: Position) -> Iterator[Scanned]:
 def _line(line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Problem | Unknown]:
     buffer, start, end, offset = line
     length = end - start
-    if not length or not buffer[start:end].strip():
-        return
+    if length < SHORT and not buffer[start:end].strip():
+        return  # a blank line
     try:
         record, remarks = read_record(buffer, start, end)
     except ValueError as error:

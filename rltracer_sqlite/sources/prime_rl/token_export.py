@@ -1,4 +1,4 @@
-"""`token_exports/…/rank_R.jsonl`: one line for each sequence that a trainer rank saw, with the trainer's own numbers."""
+"""`token_exports/…/rank_R.jsonl`: a line per sequence that a trainer rank saw, with the trainer's own numbers."""
 
 from __future__ import annotations
 
@@ -63,11 +63,8 @@ def _batch(line: Line, number: int) -> Batch | Problem:
     length = line.end - line.start
     with memoryview(line.buffer) as whole, whole[line.start : line.end] as data:
         try:
-            row = {name: getattr(found := SCANNED.decode(data), name) for name in _Scanned.__struct_fields__}
+            row, remark = msgspec.structs.asdict(SCANNED.decode(data)), None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            row = {}
-        remark = None
-        if not row:
             try:
                 row, remark = decode_leniently(bytes(data))
             except ValueError as error:

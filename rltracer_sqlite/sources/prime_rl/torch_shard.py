@@ -1,4 +1,4 @@
-"""`rank_R.pt`: the micro batches of 2025, a list of dictionaries of tensors that torch.save wrote. Read without torch."""
+"""`rank_R.pt`: the micro batches of 2025, dictionaries of tensors that torch.save wrote. Read without torch."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def _rows(archive: zipfile.ZipFile, tensor: TensorView, name: str) -> list[list[
     if last >= tensor.storage.count or last - tensor.offset > MAX_ELEMENTS:
         raise ValueError(f"{name} reaches beyond its storage")
     numbers = _numbers(archive, tensor, last - tensor.offset + 1)
-    return [
-        [numbers[row * strides[0] + column * strides[1]] for column in range(shape[1])] for row in range(shape[0])
-    ]
+    return [[numbers[row * strides[0] + column * strides[1]] for column in range(shape[1])] for row in range(shape[0])]
 
 
 def _numbers(archive: zipfile.ZipFile, tensor: TensorView, count: int) -> list[Any]:
@@ -153,4 +151,3 @@ def _is_big_endian(archive: zipfile.ZipFile, prefix: str) -> bool:
         return archive.read(f"{prefix}byteorder")[:3] == b"big"
     except KeyError:
         return False
-

@@ -1,4 +1,4 @@
-"""`rollouts.bin` and `train_rollouts.bin`: the orchestrator's TrainingBatch, one sample for each branch of a rollout."""
+"""`rollouts.bin` and `train_rollouts.bin`: the orchestrator's TrainingBatch, one sample per branch of a rollout."""
 
 from __future__ import annotations
 

@@ -1,0 +1,171 @@
+"""Decoding one packed sequence into a trajectory: its text, its messages and its per-token numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...model import Message, Trajectory
+from ...tokens.streams import Tokens, merge_tokens, trained_runs
+from ...tokens.templates import Conversation, parse_conversation
+from ...tokens.tokenizer import TextTokenizer
+from ..base import Locator
+from ..files import open_shard, read_bytes
+from .early_parquet import load_parquet_row
+from .microbatch import read_micro_batch_sample
+from .msgpack_frames import read_beginning
+from .prompts import TOKEN_IDS
+from .samples import Sample
+from .token_export import load_exported_sample
+from .token_shards import splitter_of
+from .torch_shard import load_torch_sample
+from .training_batch import load_training_sample
+
+
+def load_token_trajectory(
+    root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None
+) -> Trajectory:
+    """Return the trajectory of the sequence at the first locator; the others are copies of it in other shards.
+
+    Without a tokenizer it has no messages, and `metadata["content_kind"]` is "token_ids". Raises LocatorError.
+    """
+    sample = read_sample(root, locators[0], tokenizer)
+    tokens, copies = sample.tokens(), []
+    for locator in locators[1:]:
+        if (locator.path, locator.byte_offset, locator.item) != _place_of(locators[0]):
+            copy = read_sample(root, locator, tokenizer)
+            tokens = merge_tokens(tokens, copy.tokens())
+            copies.append((locator, copy))
+    tokens = tokens.with_pieces(tokenizer)
+    conversation = _conversation(sample, tokens)
+    messages = conversation.messages
+    trajectory = Trajectory(
+        messages=messages,
+        metadata=_metadata(sample, tokens, conversation, locators[0], copies),
+        branches=[messages] if messages else [],
+        trained=[True] if messages else [],
+        tools=conversation.tools,
+        record=_record(sample),
+    )
+    object.__setattr__(trajectory, "tokens", tokens)
+    return trajectory
+
+
+def annotation_tokens(root: Path, locator: Locator) -> tuple[int | None, Tokens]:
+    """Return the branch that a sequence is of, where it says so, and its tokens: a later fact about a trace.
+
+    Lay it over the branch's own with `rltracer_sqlite.tokens.merge_tokens`. Raises LocatorError.
+    """
+    sample = read_sample(root, locator, None)
+    return sample.branch_index, sample.tokens()
+
+
+def read_sample(root: Path, locator: Locator, tokenizer: TextTokenizer | None) -> Sample:
+    """Return the sequence at a locator with every stream of it. Raises LocatorError."""
+    path = locator.path
+    if path.endswith(".pt"):
+        return load_torch_sample(root, path, locator.item)
+    if path.endswith(".parquet"):
+        return load_parquet_row(root, path, locator.item)
+    data = read_bytes(root, path, locator.byte_offset, locator.byte_length)
+    if path.endswith(".jsonl"):
+        return load_exported_sample(data)[0]
+    if _is_training_batch(root, path):
+        return load_training_sample(data)
+    return read_micro_batch_sample(data, locator.item, splitter_of(tokenizer))
+
+
+def _is_training_batch(root: Path, path: str) -> bool:
+    with open_shard(root, path) as reader:
+        return read_beginning(reader).is_training_batch
+
+
+def _conversation(sample: Sample, tokens: Tokens) -> Conversation:
+    if sample.text is not None:
+        prompt, completion = sample.text
+        return parse_conversation(prompt + completion, prompt_length=len(prompt))
+    if tokens.pieces is None:
+        remark = "no tokenizer: its token ids have no text"
+        return Conversation([], [], TOKEN_IDS, (remark,))
+    length = sum(map(len, tokens.pieces[: sample.prompt_length]))
+    return parse_conversation("".join(tokens.pieces), prompt_length=length)
+
+
+def _metadata(
+    sample: Sample,
+    tokens: Tokens,
+    conversation: Conversation,
+    locator: Locator,
+    copies: list[tuple[Locator, Sample]],
+) -> dict[str, Any]:
+    """Return `Trajectory.metadata`, with the keys of a trace's. A value that is not recorded is None."""
+    samples = [sample, *(copy for _, copy in copies)]
+    return {
+        "uid": locator.uid,
+        "env": _first(one.env for one in samples),
+        "agent": None,
+        "task": None,
+        "reward": _first(one.reward for one in samples),
+        "rewards": {},
+        "metrics": {},
+        "info": dict(sample.facts),
+        "advantage": _first(one.first_advantage() for one in samples),
+        "logprobs": _logprob_summary(tokens),
+        "tool_calls": sum(len(message.get("tool_calls", ())) for message in conversation.messages),
+        "completion": _completion(tokens, conversation.messages),
+        "timing": None,
+        "errors": [],
+        "trace_id": _first(one.trace_id for one in samples),
+        "branch_index": _first(one.branch_index for one in samples),
+        "content_kind": conversation.content_kind,
+        "family": conversation.family,
+        "remarks": list(conversation.flags),
+        "locator": _place(locator),
+        "annotations": [_place(other) | {"producer": other.producer} for other, _ in copies],
+    }
+
+
+def _logprob_summary(tokens: Tokens) -> dict[str, float | int] | None:
+    trained = [
+        value
+        for value, is_trained in zip(tokens.logprobs or (), tokens.mask or (), strict=False)
+        if is_trained and value is not None
+    ]
+    return {"mean": sum(trained) / len(trained), "min": min(trained), "count": len(trained)} if trained else None
+
+
+def _completion(tokens: Tokens, messages: list[Message]) -> dict[str, Any]:
+    runs = trained_runs(tokens.mask or [])
+    return {
+        "stop_condition": None,
+        "truncated": None,
+        "prompt_tokens": runs[-1][0] if runs else None,
+        "completion_tokens": None if tokens.mask is None else sum(tokens.mask),
+        "turns": sum(message.get("role") == "assistant" for message in messages),
+    }
+
+
+def _record(sample: Sample) -> dict[str, Any]:
+    """Return the sample's scalars as they are recorded; its lists are in `Trajectory.tokens`."""
+    named = {"env_name": sample.env, "reward": sample.reward, "advantage": sample.first_advantage()}
+    named |= {"trace_id": sample.trace_id, "branch_index": sample.branch_index}
+    return {**sample.facts, **{name: value for name, value in named.items() if value is not None}}
+
+
+def _place(locator: Locator) -> dict[str, Any]:
+    return {
+        "path": locator.path,
+        "line": locator.line,
+        "byte_offset": locator.byte_offset,
+        "byte_length": locator.byte_length,
+        "item": locator.item,
+    }
+
+
+def _place_of(locator: Locator) -> tuple[str, int, int | None]:
+    return locator.path, locator.byte_offset, locator.item
+
+
+def _first(values: Any) -> Any:
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,172 @@
+"""Scanning and loading the trainer-side files of prime-rl, which hold packed token ids instead of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...tokens.streams import trained_runs
+from ...tokens.tokenizer import TextTokenizer
+from ..base import Entry, Position, Problem, Scanned, Shard, Update
+from ..files import ByteReader, open_shard
+from .early_parquet import parquet_rows
+from .microbatch import micro_batches
+from .msgpack_frames import read_beginning
+from .prompts import PromptReader, system_turn_starts
+from .same_samples import KnownSamples
+from .samples import Batch, Found, Sample, Splitter
+from .token_export import exported_sequences
+from .torch_shard import torch_micro_batches
+from .training_batch import training_samples
+
+BEGINNING = Position()
+VALUES = ("temperature", "task_type", "problem_id", "seed", "task_rewards", "length_penalties", "rank", "micro_step")
+
+
+@dataclass
+class Tally:
+    """What a scan found besides rows. Share one between the shards of a run, to say a thing once per run."""
+
+    sequences: int = 0
+    copies: int = 0  # padding copies of micro batches, skipped
+    duplicates: int = 0  # sequences that are known from another shard of the same step
+    said: set[str] = field(default_factory=set)
+
+
+def scan_token_shard(
+    root: Path,
+    shard: Shard,
+    start: Position = BEGINNING,
+    tokenizer: TextTokenizer | None = None,
+    *,
+    known: KnownSamples | None = None,
+    traces_hold_records: bool = False,
+    tally: Tally | None = None,
+) -> Iterator[Scanned]:
+    """Yield an Entry per packed sequence of a `.bin`, `.pt`, `.parquet` or token-export `.jsonl` shard.
+
+    `known` holds the samples of the shards that come first (`same_samples`): what is known there becomes an Update
+    of it. With `traces_hold_records` a sequence that names its trace becomes an Update of that trace. Raises
+    NotRollouts for a file of another kind, and SourceError where a library is missing.
+
+    A msgpack or JSONL shard goes on from any Position that a scan yielded. A `.pt` or `.parquet` shard is read from
+    its beginning whatever `start` says, since such a file only ever changes as a whole.
+    """
+    scan = _Scan(shard, tokenizer, known, traces_hold_records, tally or Tally())
+    with open_shard(root, shard.path) as reader:
+        for found in read_shard(reader, shard.path, start, tokenizer):
+            if isinstance(found, Batch):
+                yield from scan.batch(found)
+            else:
+                yield found
+
+
+def read_shard(
+    reader: ByteReader, path: str, start: Position = BEGINNING, tokenizer: TextTokenizer | None = None
+) -> Iterator[Found]:
+    """Yield what the records of a token shard hold. Its ending and its first bytes say which kind it is."""
+    if path.endswith(".pt"):
+        return torch_micro_batches(reader, path)
+    if path.endswith(".parquet"):
+        return parquet_rows(reader, path)
+    if path.endswith(".jsonl"):
+        return exported_sequences(reader, start)
+    beginning = read_beginning(reader)
+    if beginning.is_training_batch:
+        return training_samples(reader, beginning, start)
+    return micro_batches(reader, beginning, start, splitter_of(tokenizer))
+
+
+def splitter_of(tokenizer: TextTokenizer | None) -> Splitter | None:
+    """Return how a sequence without recorded boundaries is split into conversations; None without a tokenizer."""
+    return (lambda ids: system_turn_starts(ids, tokenizer)) if tokenizer else None
+
+
+class _Scan:
+    def __init__(
+        self,
+        shard: Shard,
+        tokenizer: TextTokenizer | None,
+        known: KnownSamples | None,
+        traces_hold_records: bool,
+        tally: Tally,
+    ) -> None:
+        self.shard, self.tokenizer, self.known, self.tally = shard, tokenizer, known, tally
+        self.traces_hold_records = traces_hold_records
+        self.prompts = PromptReader(tokenizer)
+
+    def batch(self, batch: Batch) -> Iterator[Entry | Update | Problem]:
+        self.tally.copies += batch.is_copy
+        if batch.remarks:
+            remarks = "; ".join(dict.fromkeys(batch.remarks))
+            yield Problem(batch.line, batch.offset, batch.length, f"read in part: {remarks}")
+        for sample in batch.samples:
+            if not sample.ids:
+                continue
+            yield from self._misfit(sample, batch)
+            self.tally.sequences += 1
+            yield self._update(sample, batch) or self._entry(sample, batch)
+
+    def _misfit(self, sample: Sample, batch: Batch) -> Iterator[Problem]:
+        """Say once that the tokenizer is another one than the policy's."""
+        tokenizer = self.tokenizer
+        if tokenizer is None or "misfit" in self.tally.said:
+            return
+        first = not self.prompts.known
+        if first or max(sample.ids) >= tokenizer.size:
+            reason = tokenizer.misfit(sample.ids)
+            if reason:
+                self.tally.said.add("misfit")
+                yield Problem(batch.line, batch.offset, batch.length, reason)
+
+    def _update(self, sample: Sample, batch: Batch) -> Update | None:
+        if self.traces_hold_records and sample.trace_id:
+            uid, effective, ship_step = sample.trace_id, 1, self.shard.step
+        else:
+            match = self.known.match(sample) if self.known else None
+            if match is None:
+                return None
+            self.tally.duplicates += 1
+            uid, effective, ship_step = match, None, None
+        return Update(
+            uid,
+            batch.offset,
+            batch.length,
+            batch.line,
+            sample.item,
+            effective=effective,
+            advantage=sample.first_advantage(),
+            ship_step=ship_step,
+            logprob_mean=sample.logprob_mean(),
+        )
+
+    def _entry(self, sample: Sample, batch: Batch) -> Entry:
+        prompt = self.prompts.read(sample)
+        runs = trained_runs(sample.mask) if sample.mask else []
+        entry = Entry(sample_uid(self.shard.path, batch.offset, sample.item), batch.offset, batch.length, batch.line)
+        entry.item = sample.item
+        entry.prompt_key, entry.preview, entry.content_kind = prompt.key, prompt.preview, prompt.content_kind
+        recorded = sample.facts.get("export_step", sample.facts.get("step"))
+        entry.step = self.shard.step if self.shard.step is not None else recorded
+        entry.split, entry.env = self.shard.split, sample.env
+        entry.reward, entry.advantage = sample.reward, sample.first_advantage()
+        entry.logprob_mean = sample.logprob_mean()
+        entry.turns, entry.branches = len(runs), 1
+        entry.tool_calls = self.prompts.count_calls(sample, runs, prompt.family)
+        if sample.mask is not None:
+            entry.completion_tokens = sum(end - start for start, end in runs)
+            entry.prompt_tokens = runs[-1][0] if runs else None
+        entry.effective = 1
+        entry.values = {name: sample.facts[name] for name in VALUES if name in sample.facts}
+        if sample.trace_id:
+            entry.values |= {"trace_id": sample.trace_id, "branch_index": sample.branch_index}
+        return entry
+
+
+def sample_uid(path: str, offset: int, item: int | None) -> str:
+    """Return the uid of a sequence, which has no recorded id: its place."""
+    return f"{path}@{offset}" if item is None else f"{path}@{offset}.{item}"
+
+
+__all__ = ["Tally", "read_shard", "sample_uid", "scan_token_shard", "splitter_of"]
