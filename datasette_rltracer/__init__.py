@@ -27,6 +27,11 @@ def render_cell(row, value, column, table, database, datasette):
 
 
 @hookimpl
+def extra_css_urls(datasette, database, view_name):
+    return links.table_styles(datasette, database, view_name)
+
+
+@hookimpl
 def row_actions(datasette, database, table, row):
     return links.row_links(datasette, database, table, row)
 

@@ -1,2 +1,234 @@
-def routes():
-    return []
+"""The charts of a run: a fragment for a run's page, a page of all of them, a page of one, and what each draws from."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from typing import Any
+from urllib.parse import urlencode
+
+from datasette.database import QueryInterrupted
+from datasette.utils import tilde_decode, tilde_encode
+from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
+from markupsafe import Markup
+
+from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_rows, load_spec, plan_query
+from rltracer_sqlite.charts.data import Span, finite, span_query
+from rltracer_sqlite.charts.render import chart_content
+from rltracer_sqlite.passrates import WINDOW_SIZES
+
+from . import compat
+from .indexes import is_rollout_index
+
+ADDRESS = r"^/-/rltracer/(?P<database>[^/]+)/run/(?P<run>\d{1,18})/charts"
+DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
+STATIC = "datasette-rltracer"
+# A page of one chart is wholly ours, so it can promise the browser that it loads nothing else.
+STRICT = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:;"
+    " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+)
+CHOICES = """
+select 'split' as kind, split as value from steps where run_id = :run_id and split is not null group by split
+union all
+select 'env', env from step_values where run_id = :run_id and env is not null group by env
+"""
+MOST_CHOICES = 200
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the addresses of these pages and what answers them."""
+    return [
+        (ADDRESS + r"$", charts_page),
+        (ADDRESS + r"/(?P<chart>[a-z_]+)$", chart_page),
+        (ADDRESS + r"/(?P<chart>[a-z_]+)\.json$", chart_json),
+    ]
+
+
+async def charts_page(datasette: Any, request: Any) -> Response:
+    """Answer with every chart of a run and a form for their filters."""
+    database, run = await _permitted_run(datasette, request)
+    context = {
+        "database": database,
+        "run": run,
+        "run_url": datasette.urls.row(database, "runs", str(run["id"])),
+        "charts": await charts_fragment(datasette, request, database, run["id"]),
+        "stylesheets": [_static(datasette, name) for name in ("rltracer.css", "charts.css")],
+    }
+    html = await datasette.render_template("rltracer/charts.html", context, request=request, view_name="rltracer")
+    return Response.html(html)
+
+
+async def charts_fragment(datasette: Any, request: Any, database: str, run_id: int) -> Markup:
+    """Return the form and the figures of a run's charts, for a page that the visitor may see.
+
+    The filters of the request (`split`, `env`, `step__gte`, `step__lte`, `_window`) apply. The page has to link
+    static/charts.css itself; the script comes with the fragment. Raises BadRequest for a filter that is none.
+    """
+    filters = _filters(request, run_id)
+    found = await datasette.execute(database, CHOICES, {"run_id": run_id}, truncate=False)
+    values = {kind: [row["value"] for row in found if row["kind"] == kind][:MOST_CHOICES] for kind in ("split", "env")}
+    context = {
+        "filters": filters,
+        "splits": values["split"],
+        "envs": values["env"],
+        "windows": WINDOW_SIZES,
+        "figures": [_figure(datasette, database, name, filters) for name in CHARTS],
+        "script": _static(datasette, "charts.js"),
+    }
+    return Markup(await datasette.render_template("rltracer/charts_fragment.html", context, request=request))
+
+
+async def chart_page(datasette: Any, request: Any) -> Response:
+    """Answer with one chart and nothing else, under a strict content security policy."""
+    database, run = await _permitted_run(datasette, request)
+    figure = _figure(datasette, database, _chart(request), _filters(request, run["id"]))
+    html = f"""<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(figure["title"])}: {escape(run["name"])}</title>
+<link rel="stylesheet" href="{escape(_static(datasette, "charts.css"))}">
+<body class="rltracer-chart-page">
+<p><a href="{escape(figure["all_url"])}">All charts of {escape(run["name"])}</a></p>
+{figure["html"]}
+<script type="module" src="{escape(_static(datasette, "charts.js"))}"></script>
+</body>
+</html>
+"""
+    return Response.html(html, headers={"content-security-policy": STRICT, "x-content-type-options": "nosniff"})
+
+
+async def chart_json(datasette: Any, request: Any) -> Response:
+    """Answer with what the browser draws from: spec, rows, words, colours, and where marks and the SQL link lead."""
+    try:
+        database, run = await _permitted_run(datasette, request)
+        chart, filters = _chart(request), _filters(request, run["id"])
+        query, rows = await _rows(datasette, database, chart, filters)
+    except (BadRequest, Forbidden, NotFound) as error:
+        return _json({"ok": False, "error": str(error)}, error.status)
+    except QueryInterrupted:
+        return _json({"ok": False, "error": "its query took longer than sql_time_limit_ms allows"}, 503)
+    content = {
+        **chart_content(chart, rows, describe_rows(chart, rows)),
+        "ok": True,
+        "window": query.window,
+        "links": _links(datasette, database, chart, filters, query),
+        "sql_url": f"{datasette.urls.database(database)}?{urlencode({'sql': query.sql, **query.parameters})}",
+        "page_url": _chart_url(datasette, database, chart, filters),
+    }
+    return _json(content)
+
+
+async def _rows(datasette: Any, database: str, chart: str, filters: Filters) -> tuple[Query, list[dict[str, Any]]]:
+    sql, parameters = span_query(filters.run_id)
+    span = Span(*(await datasette.execute(database, sql, parameters)).first())
+    try:
+        query = plan_query(chart, filters, span)
+    except ChartError as error:
+        raise BadRequest(str(error)) from None
+    found = await datasette.execute(database, query.sql, query.parameters, truncate=False)
+    return query, [finite(dict(row)) for row in found.rows]
+
+
+def _links(datasette: Any, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:
+    """Return which rows a mark stands for: a table's address, fixed filters, and filters by a field of the mark."""
+    about = load_spec(chart)["usermeta"]["rltracer"]
+    rows = about["rows"]
+    if rows["table"] == "prompt_windows" and (filters.step_gte or filters.step_lte or query.window not in WINDOW_SIZES):
+        rows = about["rows_within_steps"]  # that view's windows begin at the run's first step, and have few sizes
+    fixed = [("run_id", str(filters.run_id)), *rows.get("constant", {}).items()]
+    if filters.env and "env" not in rows["filters"]:
+        fixed.append(("env", filters.env))
+    for name, parameter in rows.get("parameters", {}).items():
+        if query.parameters[parameter]:
+            fixed.append((name, query.parameters[parameter]))
+    return {
+        "table": datasette.urls.table(database, rows["table"]),
+        "fixed": fixed,
+        "filters": rows["filters"],
+        "choices": rows.get("choices"),
+    }
+
+
+def _figure(datasette: Any, database: str, chart: str, filters: Filters) -> dict[str, str]:
+    about = load_spec(chart)["usermeta"]["rltracer"]
+    url = _chart_url(datasette, database, chart, filters, ".json")
+    html = Markup(
+        '<figure class="rltracer-chart" data-chart="{}" data-url="{}" id="chart-{}"><h2>{}</h2><p>{}</p>'
+        '<div class="drawing"><noscript><a href="{}">The numbers as JSON</a>; drawing them needs JavaScript.</noscript>'
+        "</div></figure>"
+    ).format(chart, url, chart, about["title"], about["about"], url)
+    return {"html": html, "title": about["title"], "all_url": _charts_url(datasette, database, filters)}
+
+
+def _chart_url(datasette: Any, database: str, chart: str, filters: Filters, ending: str = "") -> str:
+    return _charts_url(datasette, database, filters, f"/{chart}{ending}")
+
+
+def _charts_url(datasette: Any, database: str, filters: Filters, below: str = "") -> str:
+    path = datasette.urls.path(f"/-/rltracer/{tilde_encode(database)}/run/{filters.run_id}/charts{below}")
+    given = {
+        "split": filters.split,
+        "env": filters.env,
+        "step__gte": filters.step_gte,
+        "step__lte": filters.step_lte,
+        "_window": filters.window,
+    }
+    query = urlencode({name: value for name, value in given.items() if value})
+    return f"{path}?{query}" if query else str(path)
+
+
+def _filters(request: Any, run_id: int) -> Filters:
+    steps = {}
+    for name in ("step__gte", "step__lte"):
+        steps[name] = (request.args.get(name) or request.args.get("step") or "").strip()
+        if steps[name] and not re.fullmatch(r"-?[0-9]{1,15}", steps[name]):
+            raise BadRequest(f"{name} is not a number.")
+    window = request.args.get("_window") or ""
+    if window and not re.fullmatch(r"[1-9][0-9]{0,8}", window):
+        raise BadRequest("_window is not a number of steps.")
+    return Filters(
+        run_id,
+        split=request.args.get("split") or "",
+        env=request.args.get("env") or "",
+        step_gte=steps["step__gte"],
+        step_lte=steps["step__lte"],
+        window=int(window) if window else None,
+    )
+
+
+def _chart(request: Any) -> str:
+    chart = str(request.url_vars["chart"])
+    if chart not in CHARTS:
+        raise NotFound(f"There is no such chart; there are {', '.join(CHARTS)}.")
+    return chart
+
+
+async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name of the index in the address and the run. Raises NotFound or Forbidden."""
+    try:
+        database = str(datasette.get_database(route=tilde_decode(request.url_vars["database"])).name)
+    except KeyError:
+        raise NotFound("There is no database of this name.") from None
+    for table in DRAWN_FROM:
+        if not await compat.can_view_table(datasette, request.actor, database, table):
+            raise Forbidden(f"You may not view {table} of this database.")
+    if not await is_rollout_index(datasette, database):
+        raise NotFound("This database is no index of rollouts.")
+    number = int(request.url_vars["run"])
+    row = (await datasette.execute(database, "select id, name from runs where id = ?", [number])).first()
+    if row is None:
+        raise NotFound("This index has no run of this number.")
+    return database, dict(row)
+
+
+def _static(datasette: Any, name: str) -> str:
+    return str(datasette.urls.static_plugins(STATIC, name))
+
+
+def _json(value: dict[str, Any], status: int = 200) -> Response:
+    headers = {"x-content-type-options": "nosniff"}
+    body = json.dumps(value, allow_nan=False)
+    return Response(body, status=status, content_type="application/json; charset=utf-8", headers=headers)

@@ -46,6 +46,7 @@ def number(value: Any) -> str | None:
     elif not math.isfinite(value):
         text = str(value)
     else:
+        value += 0.0  # so that −0.0 is 0
         text = f"{value:,.0f}" if abs(value) >= 1e4 and value == int(value) else f"{value:.4g}"
     return text.replace("-", "−")
 

@@ -38,6 +38,11 @@ async def is_rollout_index(datasette: Any, database: str) -> bool:
     return True
 
 
+def is_known_index(datasette: Any, database: str | None) -> bool:
+    """Say whether a database has been met and is an index, without asking it."""
+    return database in _described.get(datasette, {})
+
+
 def described_metadata(datasette: Any, key: str | None) -> dict[str, Any]:
     """Return the metadata of the indexes met so far, as Datasette 0.65 asks for it."""
     return compat.offered_metadata(datasette, key, _described.get(datasette, {}))

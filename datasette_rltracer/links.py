@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from datasette.utils import tilde_encode
 from markupsafe import Markup
 
-from .indexes import is_rollout_index
+from .indexes import is_known_index, is_rollout_index
 from .text import visible
 
+STATIC = Path(__file__).parent / "static"
 LONGEST_CELL = 400  # characters; a preview has no more, a recorded id may
+
+
+def static_url(datasette: Any, name: str) -> str:
+    """Return the address of a file of ours; it changes with the file, so that browsers do not keep an old one."""
+    # Added and not formatted: the sum stays the kind of string that Datasette does not prefix again.
+    return datasette.urls.static_plugins("datasette-rltracer", name) + f"?v={_version(name)}"  # type: ignore[no-any-return]
+
+
+@cache
+def _version(name: str) -> str:
+    return sha256((STATIC / name).read_bytes()).hexdigest()[:10]
+
+
+def table_styles(datasette: Any, database: str | None, view_name: str | None) -> list[str]:
+    """Return the stylesheets of Datasette's own page: ours on the tables of an index."""
+    if view_name == "table" and is_known_index(datasette, database):
+        return [static_url(datasette, "tables.css")]
+    return []
 
 
 def trajectory_url(datasette: Any, database: str, trajectory: int, ending: str = "", **query: Any) -> str:
@@ -84,7 +106,7 @@ def cell_link(datasette: Any, database: str, table: str | None, column: str, row
     `table` is None on pages of arbitrary SQL, which can make up any row, so those never get a link.
     """
     find_address = LINKS.get((table or "", column))
-    if find_address is None or value is None:
+    if find_address is None:
         return None
     return _cell_link(datasette, database, find_address, row, value)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .conversation import Page, read_page
 from .facts import number, sections
-from .links import permanent_url, row_url, table_url, trajectory_url
+from .links import permanent_url, row_url, static_url, table_url, trajectory_url
 from .rows import MARKS, Group
 from .text import Text, cut, first_words, json_text
 
@@ -23,9 +21,6 @@ MOST_BRANCHES = 100
 MOST_ERRORS = 20
 MOST_TOOLS = 200
 SHORT_TEXT = 4_000  # characters of an error or of a tool's definition
-
-STYLESHEET = Path(__file__).parent / "static" / "rltracer.css"
-VERSION = sha256(STYLESHEET.read_bytes()).hexdigest()[:10]
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ def reading_context(datasette: Any, database: str, found: Found, branch: int, ar
     context = {
         "database": database,
         "table": "trajectories",
-        "stylesheet": f"{datasette.urls.static_plugins('datasette-rltracer', 'rltracer.css')}?v={VERSION}",
+        "stylesheet": static_url(datasette, "rltracer.css"),
         "row": row,
         "mark": MARKS.get(row["success"], MARKS[None]),
         "group": found.group,

@@ -81,7 +81,8 @@ class IndexedAdapter:
             self._connection = None
 
     def _refresh(self, step: int | None) -> None:
-        from .index.refresh import ensure_run, refresh_run
+        from .index.refresh import refresh_run
+        from .index.runs import ensure_run
 
         if not self.rollout_dir.exists():
             raise SourceError(f"{self.rollout_dir} does not exist.")

@@ -169,7 +169,7 @@ insert into prompt_groups (id, run_id, step, split, env, prompt_id)
 select
     n + 1, :run, n / :prompts + 1,
     case when n % 10 = 9 and (n / :prompts) % 5 = 0 then 'eval' else 'train' end,
-    case n % 3 when 0 then 'math' when 1 then 'code' else 'wordle' end,
+    case ((n * 7) % (:prompts * 20)) % 3 when 0 then 'math' when 1 then 'code' else 'wordle' end,
     (n * 7) % (:prompts * 20) + 1
 from numbers where n < :steps * :prompts;
 create temp table drawn as

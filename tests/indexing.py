@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
-from rltracer_sqlite.index.refresh import Refreshed, ensure_run, refresh_run, set_success
+from rltracer_sqlite.index.refresh import Refreshed, refresh_run
+from rltracer_sqlite.index.runs import ensure_run, set_success
 from rltracer_sqlite.sources import source_for
 
 

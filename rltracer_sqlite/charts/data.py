@@ -25,7 +25,7 @@ SELECTION = """
 ORIGIN = """origin(origin) as (
     select min(step) from prompt_groups where run_id = :run_id and (:step_gte = '' or step >= :step_gte)
 ),
-selected as (
+selected as not materialized (
     select *, (step - origin) / cast(:window as integer) as place,
         origin + (step - origin) / cast(:window as integer) * cast(:window as integer) as step_first
     from {table} cross join origin where {selection}

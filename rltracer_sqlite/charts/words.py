@@ -25,7 +25,7 @@ def _reward(rows: Sequence[Row]) -> str:
     parts = []
     for name, component in _by(rows, "name"):
         label = "total" if name == "reward" else name.removeprefix("reward_")
-        parts += [f"{label}, {split}: {_course(series, 'mean', _number)}." for split, series in _by(component, "split")]
+        parts += [f"{label}, {split}: {_ends(series, 'mean', _number)}." for split, series in _by(component, "split")]
     return "Mean reward. " + " ".join(parts)
 
 
@@ -79,23 +79,23 @@ def _measures(rows: Sequence[Row], names: dict[str, str], form: Callable[[float]
     parts = []
     for key, label in names.items():
         for split, series in _by(rows, "split"):
-            known = [row for row in series if row[key] is not None]
-            parts.append(f"{label}, {split}: {_course(known, key, form) if known else 'not recorded'}.")
+            parts.append(f"{label}, {split}: {_ends(series, key, form)}.")
     return " ".join(parts)
 
 
-def _course(series: Sequence[Row], key: str, form: Callable[[float], str]) -> str:
+def _ends(series: Sequence[Row], key: str, form: Callable[[float], str]) -> str:
     known = [row for row in series if row[key] is not None]
     if not known:
         return "not recorded"
     first, last = known[0], known[-1]
-    if len(known) == 1:
-        return f"{form(first[key])} at {_steps(first)}"
-    low, high = min(known, key=lambda row: row[key]), max(known, key=lambda row: row[key])
-    return (
-        f"{form(first[key])} at {_steps(first)}, {form(last[key])} at {_steps(last)}, "
-        f"lowest {form(low[key])} at {_steps(low)}, highest {form(high[key])} at {_steps(high)}"
-    )
+    at_end = f", {form(last[key])} at {_steps(last)}" if len(known) > 1 else ""
+    return f"{form(first[key])} at {_steps(first)}{at_end}"
+
+
+def _course(series: Sequence[Row], key: str, form: Callable[[float], str]) -> str:
+    low, high = min(series, key=lambda row: row[key]), max(series, key=lambda row: row[key])
+    extremes = f", lowest {form(low[key])} at {_steps(low)}, highest {form(high[key])} at {_steps(high)}"
+    return _ends(series, key, form) + (extremes if len(series) > 1 else "")
 
 
 def _by(rows: Iterable[Row], key: str) -> list[tuple[Any, list[Row]]]:
@@ -118,7 +118,7 @@ def _share(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 DESCRIPTIONS: dict[str, Callable[[Sequence[Row]], str]] = {

@@ -21,7 +21,8 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     and at explaining code. It shows what a run of your own will look like.
     """
     from ..index.database import finish_writing, open_for_writing
-    from ..index.refresh import ensure_run, refresh_run
+    from ..index.refresh import refresh_run
+    from ..index.runs import ensure_run
     from ..roots import remember_root
     from ..sample import write_sample
     from ..sources import source_for

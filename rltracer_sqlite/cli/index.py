@@ -156,7 +156,8 @@ def _index_run(
     discover: bool,
     progress: Progress | None,
 ) -> Refreshed:
-    from ..index.refresh import ensure_run, refresh_run, set_success
+    from ..index.refresh import refresh_run
+    from ..index.runs import ensure_run, set_success
 
     run_id = ensure_run(connection, source.name, root, name, tokenizer)  # type: ignore[attr-defined]
     if rule:

@@ -134,3 +134,16 @@ def replace_database(new: Path, old: Path) -> None:
     os.replace(new, old)
     for ending in ("-wal", "-shm", "-journal"):
         Path(f"{old}{ending}").unlink(missing_ok=True)
+
+
+class transaction:
+    """A transaction that is rolled back on any error: `with transaction(connection):`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def __enter__(self) -> None:
+        self.connection.execute("begin immediate")
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.connection.execute("commit" if kind is None else "rollback")

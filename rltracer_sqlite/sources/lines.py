@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .base import Problem
 from .files import ByteReader
 
 CHUNK_BYTES = 4 << 20
 MAX_LINE_BYTES = 1 << 30
+MAX_DIGITS = 300  # what has more digits than a double can hold is no number of a rollout
+BYTE_ORDER_MARK = "\ufeff"
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Line(NamedTuple):
@@ -22,6 +27,16 @@ class Line(NamedTuple):
     offset: int
 
 
+class LongLine(NamedTuple):
+    """A complete line of more than MAX_LINE_BYTES, which was passed over."""
+
+    offset: int
+    length: int
+
+    def problem(self, number: int) -> Problem:
+        return Problem(number, self.offset, self.length, f"not readable: a line of {self.length:,} bytes")
+
+
 class Tail(NamedTuple):
     """What is left behind the last newline: nothing, or a line that is not finished yet."""
 
@@ -29,7 +44,7 @@ class Tail(NamedTuple):
     length: int
 
 
-def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
+def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | LongLine | Tail]:
     """Yield each complete line from `start` on, then a `Tail`.
 
     Only "\\n" ends a line: writers leave U+2028 and U+0085 inside strings. The buffer is used again for the
@@ -37,6 +52,14 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
     """
     buffer, kept, base = bytearray(CHUNK_BYTES), 0, start
     while True:
+        if kept >= MAX_LINE_BYTES:
+            # A hole of a terabyte without a newline would otherwise be held in memory.
+            end, complete = _pass_over(reader, buffer, base + kept)
+            if not complete:
+                yield Tail(base, end - base)
+                return
+            yield LongLine(base, end - base)
+            buffer, kept, base = bytearray(CHUNK_BYTES), 0, end + 1
         if kept == len(buffer):
             # A quarter at a time: doubling would take three times the longest line while it copies.
             buffer.extend(bytes(max(CHUNK_BYTES, len(buffer) // 4)))
@@ -54,31 +77,56 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
             buffer[:kept] = buffer[begin:filled]
 
 
-def decode_leniently(line: bytes) -> tuple[Any, str | None]:
-    """Return the JSON value of a line that a strict parser refuses, and a remark where something was replaced.
+def _pass_over(reader: ByteReader, buffer: bytearray, offset: int) -> tuple[int, bool]:
+    """Return the offset of the next newline, and True; or the end of the shard, and False."""
+    with memoryview(buffer) as view:
+        while count := reader.read_into(view[:CHUNK_BYTES], offset):
+            found = buffer.find(b"\n", 0, count)
+            if found >= 0:
+                return offset + found, True
+            offset += count
+    return offset, False
 
-    NaN and infinities, which Python's own writer leaves in, become None; so do numbers beyond a double.
+
+def decode_leniently(line: bytes | bytearray) -> tuple[Any, str | None]:
+    """Return the JSON value of a line that a strict parser refuses, and a remark on what was replaced.
+
+    NaN and infinities, which Python's own writer leaves in, become None; so do numbers beyond a double. What is no
+    text, invalid UTF-8 or half of a surrogate pair, becomes a replacement character.
     Raises ValueError when it is no JSON at all, or nested too deeply.
     """
-    remark = None
+    remarks: dict[str, None] = {}
+
+    def missing(text: str) -> Any:
+        remarks["a number that is not finite, taken as missing"] = None
+
+    def fraction(text: str) -> Any:
+        return number if math.isfinite(number := float(text)) else missing(text)
+
+    def whole(text: str) -> Any:
+        return int(text) if len(text) <= MAX_DIGITS else missing(text)
+
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         text = line.decode(errors="replace")
-        remark = f"invalid UTF-8 at byte {error.start} of the record, shown with replacement characters"
+        remarks[f"invalid UTF-8 at byte {error.start:,} of the record, shown with replacement characters"] = None
     try:
-        value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite, strict=False)
+        text = text.removeprefix(BYTE_ORDER_MARK)
+        value = json.loads(text, parse_constant=missing, parse_float=fraction, parse_int=whole, strict=False)
+        if SURROGATE.search(text) and (clean := json.loads(reencoded(value))) != value:
+            value = clean
+            remarks["half of a surrogate pair, shown as a replacement character"] = None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return value, remark
+    return value, "; ".join(remarks) or None
 
 
 def reencoded(value: Any) -> bytes:
     """Return a leniently decoded value as strict JSON bytes."""
-    # "replace" turns a lone surrogate, which is no text, into a question mark.
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _finite(text: str) -> float | None:
-    number = float(text)
-    return number if math.isfinite(number) else None
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # In UTF-16 a pair of halves is a character again, and only a half that stands alone is replaced.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

@@ -1,7 +1,7 @@
 """The bytes behind each id of a byte-level BPE tokenizer (Qwen, Llama 3, GPT-2, …), for decoding by table look-up.
 
 Such a vocabulary is written in an alphabet of 256 characters, one per byte: printable Latin-1 stands for itself, and
-the other bytes, in order, for the characters from U+0100 on (openai/gpt-2, `bytes_to_unicode`).
+the characters from U+0100 on stand for the other bytes, in order (openai/gpt-2, `bytes_to_unicode`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ import msgspec
 import platformdirs
 
 MAGIC = b"rltracer byte table 1\n"
-HOLE = 0xFFFF  # the length of an id that the vocabulary lacks
 MAX_ID = 1 << 24
+WORD = 4  # bytes of an offset in the cache
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 
-class _Added(msgspec.Struct):
+class Added(msgspec.Struct):
+    """A token that was added to a vocabulary, such as <|im_end|>."""
+
     id: int
     content: str
     special: bool = False
@@ -43,47 +45,55 @@ class _Model(msgspec.Struct):
 class _Tokenizer(msgspec.Struct):
     model: _Model
     decoder: _Decoder | None = None
-    added_tokens: list[_Added] = []
+    added_tokens: list[Added] = []
 
 
 class _Header(msgspec.Struct):
     size: int
-    added: list[_Added]
+    added: list[Added]
 
 
 class ByteTable:
-    """Ids to text by the bytes of each id; equal to the `tokenizers` library's own decoding."""
+    """Ids to text by the bytes of each id; equal to the `tokenizers` library's own decoding.
 
-    def __init__(self, tokens: list[bytes | None], added: list[_Added]) -> None:
-        self.holes = frozenset(number for number, token in enumerate(tokens) if token is None)
-        self.tokens = [REPLACEMENT if token is None else token for token in tokens]
-        self.size = len(tokens)
+    `offsets[i]` to `offsets[i + 1]` are the bytes of id i in `blob`; an id that the vocabulary lacks has none.
+    """
+
+    def __init__(self, blob: bytes, offsets: array[int], added: list[Added]) -> None:
+        self.blob, self.offsets = blob, offsets
+        self.size = len(offsets) - 1
         self.added = {token.content: token.id for token in added}
+        self.added_tokens = added
         self.special_ids = frozenset(token.id for token in added if token.special)
+        self.tokens = _Tokens(self)
 
     def knows(self, token_id: int) -> bool:
-        return 0 <= token_id < self.size and token_id not in self.holes
+        return 0 <= token_id < self.size and self.offsets[token_id] < self.offsets[token_id + 1]
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self._bytes(ids).decode("utf-8", "replace")
+        return b"".join(map(self.tokens.__getitem__, ids)).decode("utf-8", "replace")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        pieces = [decoder.decode(token) for token in map(self._token, ids)]
+        pieces = [decoder.decode(token) for token in map(self.tokens.__getitem__, ids)]
         if pieces:
             pieces[-1] += decoder.decode(b"", True)
         return pieces
 
-    def _bytes(self, ids: Sequence[int]) -> bytes:
-        try:
-            if ids and min(ids) >= 0:
-                return b"".join(map(self.tokens.__getitem__, ids))
-        except IndexError:
-            pass
-        return b"".join(map(self._token, ids))
 
-    def _token(self, token_id: int) -> bytes:
-        return self.tokens[token_id] if 0 <= token_id < self.size else REPLACEMENT
+class _Tokens(dict[int, bytes]):
+    """The bytes of the ids that have been met: a run uses a small part of a vocabulary, so none are cut in advance."""
+
+    def __init__(self, table: ByteTable) -> None:
+        super().__init__()
+        self.table = table
+
+    def __missing__(self, token_id: int) -> bytes:
+        table = self.table
+        known = table.knows(token_id)
+        token = table.blob[table.offsets[token_id] : table.offsets[token_id + 1]] if known else REPLACEMENT
+        self[token_id] = token
+        return token
 
 
 def read_byte_table(path: Path) -> ByteTable | None:
@@ -92,18 +102,17 @@ def read_byte_table(path: Path) -> ByteTable | None:
     The table is kept in the user's cache folder as plain bytes, since making it takes longer than reading a shard.
     Raises OSError, or ValueError for a file that is no tokenizer.
     """
-    blob = _cache_file(path)
-    with suppress(OSError, ValueError, IndexError):
-        return _unpacked(blob.read_bytes())
+    cache = _cache_file(path)
+    with suppress(OSError, ValueError):
+        return _unpacked(cache.read_bytes())
     table = _from_json(path.read_bytes())
-    if table is None:
-        return None
-    with suppress(OSError):
-        _write(blob, _packed(*table))
-    return ByteTable(*table)
+    if table is not None:
+        with suppress(OSError):
+            _write(cache, _packed(table))
+    return table
 
 
-def _from_json(data: bytes) -> tuple[list[bytes | None], list[_Added]] | None:
+def _from_json(data: bytes) -> ByteTable | None:
     tokenizer = msgspec.json.decode(data, type=_Tokenizer)
     if tokenizer.model.type != "BPE" or tokenizer.decoder is None or tokenizer.decoder.type != "ByteLevel":
         return None
@@ -111,10 +120,10 @@ def _from_json(data: bytes) -> tuple[list[bytes | None], list[_Added]] | None:
     vocabulary.update((token.content, token.id) for token in tokenizer.added_tokens)
     if not vocabulary or min(vocabulary.values()) < 0 or max(vocabulary.values()) >= MAX_ID:
         raise ValueError("its vocabulary has no ids, or impossible ones")
-    tokens: list[bytes | None] = [None] * (max(vocabulary.values()) + 1)
+    tokens = [b""] * (max(vocabulary.values()) + 1)
     for text, token_id in vocabulary.items():
         tokens[token_id] = _token_bytes(text)
-    return tokens, tokenizer.added_tokens
+    return ByteTable(b"".join(tokens), array("I", accumulate(map(len, tokens), initial=0)), tokenizer.added_tokens)
 
 
 def _alphabet() -> str:
@@ -140,36 +149,29 @@ def _cache_file(path: Path) -> Path:
     return platformdirs.user_cache_path("rltracer") / f"tokenizer-{sha256(key.encode()).hexdigest()[:24]}.bytes"
 
 
-def _packed(tokens: list[bytes | None], added: list[_Added]) -> bytes:
-    lengths = array("H", (HOLE if token is None else min(len(token), HOLE - 1) for token in tokens))
-    header = msgspec.json.encode(_Header(len(tokens), added))
-    body = b"".join(token[: HOLE - 1] for token in tokens if token is not None)
-    return b"".join((MAGIC, header, b"\n", _little_endian(lengths).tobytes(), body))
+def _packed(table: ByteTable) -> bytes:
+    header = msgspec.json.encode(_Header(table.size, table.added_tokens))
+    return b"".join((MAGIC, header, b"\n", _little_endian(table.offsets[:]).tobytes(), table.blob))
 
 
-def _unpacked(blob: bytes) -> ByteTable:
-    start = len(MAGIC)
-    if not blob.startswith(MAGIC):
+def _unpacked(data: bytes) -> ByteTable:
+    if not data.startswith(MAGIC):
         raise ValueError("not a byte table")
-    end = blob.index(b"\n", start)
-    header = msgspec.json.decode(blob[start:end], type=_Header)
-    lengths = array("H")
-    lengths.frombytes(blob[end + 1 : end + 1 + 2 * header.size])
-    lengths = _little_endian(lengths)
-    body = end + 1 + 2 * header.size
-    ends = list(accumulate((0 if length == HOLE else length for length in lengths), initial=body))
-    if len(lengths) != header.size or ends[-1] != len(blob):
+    end = data.index(b"\n", len(MAGIC))
+    header = msgspec.json.decode(data[len(MAGIC) : end], type=_Header)
+    start = end + 1 + WORD * (header.size + 1)
+    offsets = array("I")
+    offsets.frombytes(data[end + 1 : start])
+    offsets = _little_endian(offsets)
+    if len(offsets) != header.size + 1 or offsets[-1] != len(data) - start:
         raise ValueError("a byte table that was cut off")
-    tokens = [
-        None if length == HOLE else blob[begin : begin + length] for length, begin in zip(lengths, ends, strict=False)
-    ]
-    return ByteTable(tokens, header.added)
+    return ByteTable(data[start:], offsets, header.added)
 
 
-def _little_endian(lengths: array[int]) -> array[int]:
+def _little_endian(offsets: array[int]) -> array[int]:
     if sys.byteorder == "big":
-        lengths.byteswap()
-    return lengths
+        offsets.byteswap()
+    return offsets
 
 
 def _write(file: Path, data: bytes) -> None:

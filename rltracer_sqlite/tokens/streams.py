@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .tokenizer import TextTokenizer
 
 Numbers = list[float | None]
+Mask = list[bool] | bytes
+"""Per token True or 1 where it is trained."""
 
 RECORDED_AS = {
     "logprobs": ("logprobs", "inference_logprobs"),
@@ -73,38 +75,37 @@ class Tokens:
         return first_of_trained(self.advantages, self.mask)
 
 
-def mean_of_trained(values: Sequence[float | None] | None, mask: Sequence[bool] | None) -> float | None:
+def mean_of_trained(values: Sequence[float | None] | None, mask: Mask | None) -> float | None:
     """Return the mean of the finite values at trained tokens, or None where there is none."""
-    if values is None or mask is None:
+    if values is None or mask is None or 1 not in mask:
         return None
-    chosen = list(compress(values, mask))
-    if None in chosen or not all(map(math.isfinite, chosen)):  # type: ignore[arg-type]
-        chosen = [value for value in chosen if value is not None and math.isfinite(value)]
-    return math.fsum(chosen) / len(chosen) if chosen else None  # type: ignore[arg-type]
+    try:
+        mean: float = sum(compress(values, mask)) / mask.count(1)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        mean = math.nan
+    if math.isfinite(mean):
+        return mean
+    known = [value for value in compress(values, mask) if value is not None and math.isfinite(value)]
+    return math.fsum(known) / len(known) if known else None
 
 
-def first_of_trained(values: Sequence[float | None] | None, mask: Sequence[bool] | None) -> float | None:
+def first_of_trained(values: Sequence[float | None] | None, mask: Mask | None) -> float | None:
     """Return the value at the first trained token, or None where it is missing or not finite."""
-    if values is None or mask is None or True not in mask:
+    if values is None or mask is None or 1 not in mask:
         return None
-    value = values[mask.index(True)]
-    return value if value is not None and math.isfinite(value) else None
+    value = values[bytes(mask).find(1)]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
 
 
-def trained_runs(mask: Sequence[bool]) -> list[tuple[int, int]]:
+def trained_runs(mask: Mask) -> list[tuple[int, int]]:
     """Return the (start, end) of each run of trained tokens: the turns of the policy."""
-    runs: list[tuple[int, int]] = []
-    values, at = list(mask), 0
-    while True:
-        try:
-            begin = values.index(True, at)
-        except ValueError:
-            return runs
-        try:
-            at = values.index(False, begin)
-        except ValueError:
-            at = len(values)
+    runs, flags, at = [], bytes(mask), 0
+    while (begin := flags.find(1, at)) >= 0:
+        at = flags.find(0, begin)
+        at = at if at >= 0 else len(flags)
         runs.append((begin, at))
+    return runs
 
 
 def shard_tokens(ids: list[int], mask: list[bool] | None, recorded: Mapping[str, Any]) -> Tokens:

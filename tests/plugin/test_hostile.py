@@ -93,7 +93,8 @@ async def test_a_payload_everywhere_is_only_text(serve_trace, text):
 async def test_a_payload_everywhere_is_whole_in_json_and_record(serve_trace, text):
     datasette = serve_trace(hostile_trace(text))
     found = json.loads(await get(datasette, "/-/rltracer/run/trajectory/1.json"))
-    assert found["messages"][0]["content"] == text
+    # Half a surrogate pair is no text; decoding a record replaces it, the record itself keeps it.
+    assert found["messages"][0]["content"] == text.replace("\ud800", "\N{REPLACEMENT CHARACTER}")
     response = await datasette.client.get("/-/rltracer/run/trajectory/1/record")
     assert response.headers["content-type"].startswith("text/plain")
     assert json.loads(response.content)["traces"][0]["stop_condition"] == text

@@ -95,12 +95,19 @@ async def test_the_configuration_of_other_plugins_stays_in_force(serve, database
     assert datasette.plugin_config("other") == {"a": 1}
 
 
+async def test_the_descriptions_leave_room_for_the_rows(serve):
+    page = await get(serve(settings={"base_url": "/prefix/"}), "/run/trajectories")
+    assert 'href="/prefix/-/static-plugins/datasette-rltracer/tables.css?v=' in page
+
+
 async def test_other_databases_are_left_alone(tmp_path):
     connection = sqlite3.connect(tmp_path / "other.sqlite")
     connection.execute("create table trajectories (id integer primary key, uid text, preview text)")
     connection.close()
     datasette = Datasette([str(tmp_path / "other.sqlite")])
-    assert "possibly multi-turn" not in await get(datasette, "/other/trajectories")
+    page = await get(datasette, "/other/trajectories")
+    assert "possibly multi-turn" not in page
+    assert "tables.css" not in page
     assert not await is_rollout_index(datasette, "other")
 
 

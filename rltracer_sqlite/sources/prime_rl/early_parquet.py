@@ -77,7 +77,7 @@ def _columns(table: Any) -> list[str]:
 
 def _sample(row: Mapping[str, Any], item: int | None) -> tuple[Sample, list[str]]:
     prompt, completion = row.get("input_tokens") or [], row.get("output_tokens") or []
-    sample = Sample(prompt + completion, [False] * len(prompt) + [True] * len(completion), {}, item)
+    sample = Sample(prompt + completion, bytes(len(prompt)) + b"\1" * len(completion), {}, item)
     remarks = []
     logprobs = row.get("output_logprobs")
     if logprobs and len(logprobs) == len(completion):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from ... import messages as normal
 from ..base import Entry, Problem, Shard, Update
 from .records import ANY, NOTHING, Node, Raw, Record, Reward, Task, TaskData, is_there
@@ -16,7 +18,7 @@ LIMITS = {
     "max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "context_length", "compaction_failed",
     "max_turns_reached", "prompt_too_long", "max_total_completion_tokens_reached",
 }  # fmt: skip
-MAX_TEXT = 200  # characters of a recorded text that is kept as a value
+MAX_TEXT = 200  # characters of a recorded text, or of a dotted path, that the index keeps
 MAX_DEPTH = 3
 
 
@@ -29,6 +31,9 @@ def trace_entries(record: Record, shard: Shard, offset: int, length: int, line: 
     if not traces:
         yield _failed_episode(record, shard, offset, length, line)
     for item, trace in enumerate(traces):
+        if trace.id is None and trace.nodes is None:
+            yield Problem(line, offset, length, f"trace {item} of the episode has neither an id nor messages")
+            continue
         yield from _trace(trace, record, shard, offset, length, line, item)
 
 
@@ -50,17 +55,21 @@ def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int,
     info = trace.info or {}
     work = outer.run.work if outer.run else None
     run = trace.run or outer.run
-    entry = Entry(_uid(trace.id, shard, offset, item), offset, length, line, item)
+    entry = Entry(recorded_uid(trace.id) or place_uid(shard, offset, item), offset, length, line, item)
     entry.step = shard.step if shard.step is not None else _inner(info, "arrival", "step")
     entry.dispatch_step = _first(
         work.step if work else None, run.step if run else None, _inner(info, "dispatch", "step"), trace.eval_step
     )
     if entry.step is None and shard.layout == "stream":
         entry.step = entry.dispatch_step
+    if entry.step is not None and entry.step < 0:
+        entry.step = None
     entry.split = shard.split or _recorded_split(trace, outer, info, shard)
-    entry.env = _env(trace, outer, info)
-    entry.agent = trace.agent.name if trace.agent else None
+    entry.env = short(_env(trace, outer, info))
+    entry.agent = short(trace.agent.name) if trace.agent else None
     entry.reward, entry.values = _reward(trace.rewards)
+    if trace.reward is not None:
+        entry.reward = trace.reward
     add_values(entry.values, "metrics", trace.metrics)
     add_values(entry.values, "info", info)
     entry.effective = flag(info.get("effective"))
@@ -68,11 +77,12 @@ def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int,
         entry.effective = 1
     entry.advantage = number(info.get("advantage"))
     entry.ship_step = _inner(info, "ship", "step")
-    entry.stop_condition = trace.stop_condition
+    entry.stop_condition = short(trace.stop_condition)
     entry.ok = flag(trace.ok if trace.ok is not None else _completed(trace))
     entry.error_type = error_type((trace.errors or [None])[0])
-    entry.episode_id = _text(outer.id) if outer is not trace else _text(info.get("episode_id"))
-    entry.group_id = (outer.group.id if outer.group else None) or trace.group_id or _text(info.get("group_id"))
+    entry.episode_id = recorded_uid(outer.id if outer is not trace else info.get("episode_id"))
+    group = (outer.group.id if outer.group else None) or trace.group_id or info.get("group_id")
+    entry.group_id = recorded_uid(group)
     policy = work.policy.start if work and work.policy else None
     entry.policy_version = _first(policy, trace.policy_version, integer(info.get("policy_version")))
     entry.started_at, entry.seconds = _times(trace.timing)
@@ -103,12 +113,13 @@ def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
 
 def prompt_nodes(nodes: list[Node], first_assistant: int | None) -> list[Node]:
     """Return the nodes that lead to the first assistant message, root first: the prompt."""
-    current = nodes[first_assistant].parent if first_assistant is not None else len(nodes) - 1
     path: list[Node] = []
-    while current is not None and 0 <= current < len(nodes) and len(path) < len(nodes):
-        path.append(nodes[current])
-        parent = nodes[current].parent
-        current = parent if parent is not None and parent < current else None
+    current = len(nodes) if first_assistant is None else first_assistant
+    parent = current - 1 if first_assistant is None else nodes[current].parent
+    # A parent that does not come before its node is treated as missing, as in the branches.
+    while parent is not None and 0 <= parent < current:
+        path.append(nodes[parent])
+        current, parent = parent, nodes[parent].parent
     return path[::-1]
 
 
@@ -121,9 +132,9 @@ def identify(entry: Entry, context: list[dict[str, Any]], task: Any, example: in
     if isinstance(task, Task):
         data = task.data or task
         example = data.idx if data.idx is not None else example
-        entry.task_key = task.key or task.name
-        entry.task = task.key or task.hash or truth_hash(data)
-    entry.data_idx = example
+        entry.task_key = short(task.key or task.name)
+        entry.task = recorded_uid(task.key or task.hash) or truth_hash(data)
+    entry.data_idx = short(example) if isinstance(example, str) else example
     if normal.is_empty(context):
         # Without words the record's own example id is all that tells prompts apart.
         context = [{"role": "example", "content": "" if example is None else f"{entry.env or ''} {example}"}]
@@ -138,14 +149,15 @@ def truth_hash(data: TaskData | Record) -> str:
     for name in ("answer", "ground_truth", "solution", "target"):
         value = getattr(data, name, NOTHING)
         if is_there(value) and bytes(value) != b'""':
-            return sha256(bytes(value)).hexdigest()[:16]
+            # Encoded anew, since writers differ in spaces and escapes.
+            return sha256(msgspec.json.encode(decoded(value), order="sorted")).hexdigest()[:16]
     return ""
 
 
 def _failed_episode(episode: Record, shard: Shard, offset: int, length: int, line: int) -> Entry:
     """Return the row of an episode that failed before any agent ran: no turns, no reward, its task's prompt."""
     entry = common(episode, episode, shard, offset, length, line, None)
-    entry.episode_id, entry.ok, entry.reward = _text(episode.id), 0, None
+    entry.episode_id, entry.ok, entry.reward = recorded_uid(episode.id), 0, None
     task = episode.task if isinstance(episode.task, Task) else None
     data = (task.data or task) if task else None
     context = []
@@ -163,7 +175,7 @@ def update(record: Record, offset: int, length: int, line: int) -> Update:
     """Return what an annotation record of the stream layout says about its trace."""
     info = record.info or {}
     return Update(
-        str(record.trace_id), offset, length, line, None,
+        recorded_uid(record.trace_id) or "", offset, length, line, None,
         flag(info.get("effective")), number(info.get("advantage")), _inner(info, "ship", "step"),
     )  # fmt: skip
 
@@ -178,13 +190,15 @@ def _reward(rewards: dict[str, Reward | float | None] | None) -> tuple[float | N
             continue
         weight = reward.weight if isinstance(reward, Reward) else None
         total += score * (1.0 if weight is None else weight)
-        values[f"rewards.{name}.score"] = score
+        add_values(values, "rewards", {f"{name}.score": score})
     return (total if known and math.isfinite(total) else None), values  # type: ignore[return-value]
 
 
 def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1) -> None:
     for name, value in (recorded or {}).items():
-        here = f"{path}.{name}" if path else name
+        here = (f"{path}.{name}" if path else name).replace("\0", "\N{REPLACEMENT CHARACTER}")
+        if len(here) > MAX_TEXT:
+            continue  # no name of a column, and nothing to ask for
         if isinstance(value, dict):
             if depth < MAX_DEPTH:
                 add_values(values, here, value, depth + 1)
@@ -192,17 +206,15 @@ def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1)
             if (finite := number(value)) is not None:
                 values[here] = finite
         elif isinstance(value, str):
-            values[here] = value if len(value) <= MAX_TEXT else None
+            values[here] = short(value) or "" if len(value) <= MAX_TEXT else None
 
 
 def _count_tokens(entry: Entry, trace: Record, nodes: list[Node]) -> None:
     usages = [call.usage for call in trace.calls or () if call.usage] or [node.usage for node in nodes if node.usage]
-    for usage in usages:
-        if usage.completion_tokens is not None:
-            entry.completion_tokens = (entry.completion_tokens or 0) + usage.completion_tokens
+    sampled = [usage.completion_tokens for usage in usages if usage.completion_tokens is not None]
     if usages:
         entry.prompt_tokens = usages[-1].prompt_tokens
-    entry.completion_tokens = _first(entry.completion_tokens, trace.num_output_tokens)
+    entry.completion_tokens = integer(sum(sampled)) if sampled else trace.num_output_tokens
     entry.prompt_tokens = _first(entry.prompt_tokens, trace.num_input_tokens)
     reasons = [call.finish_reason for call in trace.calls or ()] or [node.finish_reason for node in nodes]
     entry.truncated = int(entry.stop_condition in LIMITS or "length" in reasons[-1:])
@@ -219,7 +231,7 @@ def _recorded_split(trace: Record, outer: Record, info: dict[str, Any], shard: S
 
 def _env(trace: Record, outer: Record, info: dict[str, Any]) -> str | None:
     if trace.env_name or info.get("env_name"):
-        return trace.env_name or _text(info.get("env_name"))
+        return trace.env_name or _text(info["env_name"])
     env = outer.env
     if isinstance(env, str):
         return env
@@ -255,11 +267,22 @@ def number(value: Any) -> float | None:
     return None
 
 
-def _uid(recorded: Any, shard: Shard, offset: int, item: int | None) -> str:
-    if recorded is not None and recorded != "" and not isinstance(recorded, (dict, list)):
-        uid = str(recorded)
-        return uid if len(uid) <= MAX_TEXT else sha256(uid.encode()).hexdigest()
+def recorded_uid(recorded: Any) -> str | None:
+    """Return a recorded id as the index keeps it: one that is too long by its hash; None where there is none."""
+    if recorded is None or recorded == "" or isinstance(recorded, (dict, list)):
+        return None
+    uid = str(recorded)
+    return short(uid) if len(uid) <= MAX_TEXT else sha256(uid.encode()).hexdigest()
+
+
+def place_uid(shard: Shard, offset: int, item: int | None) -> str:
+    """Return the uid of a trajectory without a recorded id: its place."""
     return f"{shard.path}@{offset}" + ("" if item is None else f".{item}")
+
+
+def short(text: str | None) -> str | None:
+    """Return a recorded text as the index keeps it: not too long, and without NUL, at which SQLite's functions stop."""
+    return text[:MAX_TEXT].replace("\0", "\N{REPLACEMENT CHARACTER}") if text else None
 
 
 def _completed(record: Record) -> bool | None:
@@ -278,8 +301,9 @@ def _inner(info: dict[str, Any], outer: str, inner: str) -> int | None:
 
 
 def integer(value: Any) -> int | None:
-    finite = number(value)
-    return int(finite) if finite is not None and abs(finite) < 2**63 else None
+    """Return a recorded number as an integer that SQLite can hold, else None."""
+    whole = value if isinstance(value, int) else number(value)
+    return int(whole) if whole is not None and abs(whole) < 2**63 else None
 
 
 def flag(value: Any) -> int | None:
@@ -287,7 +311,7 @@ def flag(value: Any) -> int | None:
 
 
 def _text(value: Any) -> str | None:
-    return str(value)[:MAX_TEXT] if isinstance(value, (str, int)) else None
+    return value if isinstance(value, str) else None
 
 
 def _first(*values: Any) -> Any:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
+from .fields import IDS
 from .msgpack_frames import array_header
-
-Raw = msgspec.Raw
 
 FIRST_FIVE = "input_ids loss_mask advantages inference_logprobs position_ids"
 _PIXELS = "pixel_values pixel_values_shape image_grid_thw"
@@ -78,7 +75,7 @@ TRAINING_SAMPLES: dict[tuple[int, str], str] = {
 """(Length, style) -> all fields of a TrainingSample; "env": it names its env at place 6, "new": at place 4."""
 
 
-def micro_batch_fields(parts: Sequence[Raw], tokens: int) -> tuple[str, dict[str, Raw]]:
+def micro_batch_fields(parts: Sequence[memoryview], tokens: int) -> tuple[str, dict[str, memoryview]]:
     """Return the generation of a micro batch of `tokens` tokens, and its parts by name.
 
     What is longer than any known generation gives its first five fields, and lengths where they are recognised.
@@ -90,7 +87,7 @@ def micro_batch_fields(parts: Sequence[Raw], tokens: int) -> tuple[str, dict[str
     return generation, dict(zip(f"{FIRST_FIVE} {MICRO_BATCHES[generation]}".split(), parts, strict=True))
 
 
-def _generation(parts: Sequence[Raw], tokens: int) -> str | None:
+def _generation(parts: Sequence[memoryview], tokens: int) -> str | None:
     by_length = {6: "g00", 7: "g01", 10: "g05", 11: "g06", 12: "g07"}
     has_envs = _begins_with(parts, 6, _is_text)
     match len(parts):
@@ -119,43 +116,40 @@ def _generation(parts: Sequence[Raw], tokens: int) -> str | None:
     return by_length.get(len(parts))
 
 
-def training_sample_fields(parts: Sequence[Raw]) -> tuple[str, dict[str, Raw]]:
+def training_sample_fields(parts: Sequence[memoryview]) -> tuple[str, dict[str, memoryview]]:
     """Return the style of a TrainingSample ("old", "env" or "new") and its parts by name."""
     style = "new" if _is_text(parts[4]) else "env" if len(parts) > 6 and _is_text(parts[6]) else "old"
     names = TRAINING_SAMPLES.get((len(parts), style), _NEW_SAMPLE if style == "new" else _OLD_SAMPLE).split()
     return style, dict(zip(names, parts, strict=False))
 
 
-def _is_array(parts: Sequence[Raw], at: int) -> bool:
-    return array_header(memoryview(parts[at]), 0) is not None
+def _is_array(parts: Sequence[memoryview], at: int) -> bool:
+    return array_header(parts[at], 0) is not None
 
 
-def _begins_with(parts: Sequence[Raw], at: int, is_kind: Callable[[memoryview], bool]) -> bool:
+def _begins_with(parts: Sequence[memoryview], at: int, is_kind: Callable[[memoryview], bool]) -> bool:
     """Say whether the part is a list whose first element is of a kind."""
     if at >= len(parts):
         return False
-    data = memoryview(parts[at])
+    data = parts[at]
     header = array_header(data, 0)
     return bool(header and header[0] and is_kind(data[header[1] :]))
 
 
-def _is_text(data: Raw | memoryview) -> bool:
-    kind = memoryview(data)[0]
+def _is_text(data: memoryview) -> bool:
+    kind = data[0] if len(data) else 0xC0
     return 0xA0 <= kind <= 0xBF or 0xD9 <= kind <= 0xDB
 
 
-def _is_integer(data: Raw | memoryview) -> bool:
-    kind = memoryview(data)[0]
+def _is_integer(data: memoryview) -> bool:
+    kind = data[0] if len(data) else 0xC0
     return kind <= 0x7F or kind >= 0xE0 or 0xCC <= kind <= 0xD3
 
 
-_LENGTHS = msgspec.msgpack.Decoder(list[int])
-
-
-def _sums_to(parts: Sequence[Raw], at: int, tokens: int) -> bool:
+def _sums_to(parts: Sequence[memoryview], at: int, tokens: int) -> bool:
     if not _begins_with(parts, at, _is_integer):
         return False
     try:
-        return sum(_LENGTHS.decode(parts[at])) == tokens
-    except msgspec.DecodeError:
+        return sum(IDS.decode(parts[at])) == tokens
+    except ValueError:
         return False

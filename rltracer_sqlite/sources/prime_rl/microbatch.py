@@ -2,163 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
+from .fields import ANY, IDS, TEXTS, Fields, split_record, text_at
 from .generations import micro_batch_fields
-from .msgpack_frames import Beginning, Frame, Torn, array_header, frames
-from .samples import Batch, Found, Sample, Splitter, finite, first_value
+from .msgpack_frames import Beginning, Frame, Torn, frames
+from .samples import Batch, Found, Sample, Splitter, finite
 
 COMMIT_RECORDS = 4000
 COMMIT_BYTES = 1 << 28
 PAD_ID = 1  # what prime-rl fills a micro batch up with
-PER_TOKEN = ("advantages", "inference_logprobs", "rewards", "temperatures")
-SCANNED = ("advantages", "inference_logprobs", "rewards")  # the streams that an index entry is made of
 SCALARS = ("temperature", "training_mode", "sft_loss", "run_id", "run_step")
-TRUE = b"\xc3"
-
-RAWS = msgspec.msgpack.Decoder(list[msgspec.Raw])
-IDS = msgspec.msgpack.Decoder(list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]])
-BOOLS = msgspec.msgpack.Decoder(list[bool])
-NUMBERS = msgspec.msgpack.Decoder(list[float | None])
-TEXTS = msgspec.msgpack.Decoder(list[str])
-ANY = msgspec.msgpack.Decoder()
+CUT = "There is no micro batch at that place any more ({}). Index the run again."
 
 
 class MicroBatch:
-    """One micro batch. Its parts are decoded when they are asked for; what cannot be used is told in `remarks`.
+    """One micro batch. What of it cannot be used is told in `remarks`. Raises ValueError when it is none."""
 
-    Raises ValueError when the bytes are no micro batch.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        parts = RAWS.decode(data)
-        if len(parts) < 5:
-            raise ValueError(f"a list of {len(parts)} fields is no micro batch")
+    def __init__(self, data: bytes, frame: Frame | None = None) -> None:
+        parts = split_record(data, frame)
         self.ids = IDS.decode(parts[0])
-        self.generation, self.parts = micro_batch_fields(parts, len(self.ids))
-        self.remarks: list[str] = []
+        self.generation, named = micro_batch_fields(parts, len(self.ids))
+        self.fields = Fields(named)
+        self.mask = self.fields.mask("loss_mask", len(self.ids))
 
-    @cached_property
-    def mask(self) -> list[bool] | None:
-        return self._per_token("loss_mask", BOOLS)
+    @property
+    def remarks(self) -> list[str]:
+        return self.fields.remarks
 
     @property
     def is_copy(self) -> bool:
         """Say whether nothing in it is trained: a copy that the packer added to give all ranks the same number."""
-        part = memoryview(self.parts["loss_mask"])
-        header = array_header(part, 0)
-        if header is None or header[0] != len(self.ids) or not self.ids or TRUE in bytes(part[header[1] :]):
+        if not self.ids or self.mask is None or 1 in self.mask:
             return False
         # Tokens can also be trained by a loss of their own, outside the mask.
-        return not any(any(self.stream(name) or ()) for name in ("ce_weights", "ref_kl_weights"))
+        weights = [self.fields.numbers(name, len(self.ids)) for name in ("ce_weights", "ref_kl_weights")]
+        return not any(any(values or ()) for values in weights)
 
-    def stream(self, name: str) -> list[Any] | None:
-        """Return a list with a number per token, or None where it is missing or has another length."""
-        return self._per_token(name, NUMBERS)
+    def samples(self, splitter: Splitter | None = None, with_all: bool = True) -> list[Sample]:
+        """Return the sequences in their order; padding is left out.
 
-    def scalar(self, name: str) -> Any:
-        """Return a recorded value that is neither a list nor a map, else None."""
-        value = ANY.decode(self.parts[name]) if name in self.parts else None
-        return value if isinstance(value, (str, int, float)) else None
-
-    def side_files(self) -> list[str]:
-        """Return the names of the fields whose data lies in other files; such a file is never opened."""
-        part = self.parts.get("payload")
-        entries = ANY.decode(part) if part is not None else None
-        return [str(entry[0]) for entry in entries or () if isinstance(entry, list) and entry]
-
-    def _per_token(self, name: str, decoder: msgspec.msgpack.Decoder[Any]) -> list[Any] | None:
-        part = self.parts.get(name)
-        if part is None or bytes(part) == b"\xc0":
-            return None
-        try:
-            values: list[Any] = decoder.decode(part)
-        except msgspec.DecodeError:
-            self.remarks.append(f"{name} is no list of the expected kind")
-            return None
-        if len(values) != len(self.ids):
-            self.remarks.append(f"{name} has {len(values):,} values for {len(self.ids):,} tokens")
-            return None
-        return values
-
-    def samples(self, names: Collection[str] = PER_TOKEN, splitter: Splitter | None = None) -> list[Sample]:
-        """Return the sequences in their order, with the named streams; padding is left out.
-
-        `splitter` finds the conversations in a micro batch that records no boundaries.
+        `splitter` finds the conversations in a micro batch that records no boundaries. Without `with_all` only what
+        an index entry is made of is decoded.
         """
-        streams = {name: values for name in names if (values := self.stream(name)) is not None}
-        envs, traces, branches = self._list("env_names", TEXTS), self._list("trace_ids", TEXTS), self._branches()
-        facts = {name: value for name in SCALARS if (value := self.scalar(name)) is not None}
+        length, fields = len(self.ids), self.fields
+        logprobs = fields.numbers("inference_logprobs", length)
+        advantages = fields.numbers("advantages", length) if with_all else None
+        traces, branches = fields.list_of("trace_ids", TEXTS) or [], fields.list_of("branch_indices", IDS) or []
+        facts = self._facts(with_all)
         samples = []
-        for item, (start, end) in enumerate(self._spans(envs, splitter)):
+        for item, (start, end) in enumerate(self._spans(splitter)):
             if end <= start:
                 continue
-            own = {name: values[start:end] for name, values in streams.items()}
-            sample = Sample(self.ids[start:end], self.mask and self.mask[start:end], own, item)
-            sample.env = (envs[start] or None) if envs else None
-            sample.reward = finite(first_value(own.pop("rewards", None), sample.mask))
-            sample.facts = {"generation": self.generation, **facts}
-            if temperature := first_value(own.pop("temperatures", None), sample.mask):
+            sample = Sample(self.ids[start:end], self.mask and self.mask[start:end], {}, item, facts=dict(facts))
+            if logprobs:
+                sample.streams["inference_logprobs"] = logprobs[start:end]
+            if advantages:
+                sample.streams["advantages"] = advantages[start:end]
+            first = start + sample.first_trained if sample.first_trained is not None else None
+            if first is not None:
+                sample.advantage = None if with_all else finite(fields.number_at("advantages", first, length))
+                sample.reward = finite(fields.number_at("rewards", first, length))
+            if temperature := finite(fields.number_at("temperatures", start if first is None else first, length)):
                 sample.facts["temperature"] = temperature
-            sample.trace_id = traces[item] if traces and item < len(traces) else None
-            sample.branch_index = branches[item] if branches and item < len(branches) else None
+            sample.env = text_at(self.envs, start) or None
+            sample.trace_id = traces[item] if item < len(traces) else None
+            sample.branch_index = branches[item] if item < len(branches) else None
             samples.append(sample)
         return samples
 
-    def _list(self, name: str, decoder: msgspec.msgpack.Decoder[Any]) -> list[Any] | None:
-        part = self.parts.get(name)
-        try:
-            values: list[Any] = decoder.decode(part) if part is not None and bytes(part) != b"\xc0" else []
-        except msgspec.DecodeError:
-            self.remarks.append(f"{name} is no list of the expected kind")
-            return None
-        if name == "env_names" and values and len(values) != len(self.ids):
-            self.remarks.append(f"{name} has {len(values):,} values for {len(self.ids):,} tokens")
-            return None
-        return values or None
+    def _facts(self, with_all: bool) -> dict[str, Any]:
+        facts: dict[str, Any] = {"generation": self.generation}
+        for name in SCALARS if with_all else ("temperature",):
+            if (value := self.fields.scalar(name)) is not None:
+                facts[name] = value
+        if with_all and "payload" in self.fields.parts:
+            # Some big fields lie in files of their own, which are named and never opened.
+            entries = ANY.decode(self.fields.parts["payload"]) or []
+            facts["side_files"] = [str(entry[0]) for entry in entries if isinstance(entry, list) and entry]
+        return facts
 
-    def _branches(self) -> list[int] | None:
-        return self._list("branch_indices", IDS)
+    @cached_property
+    def envs(self) -> list[tuple[int, str]] | None:
+        return self.fields.text_runs("env_names", len(self.ids))
 
-    def _spans(self, envs: list[str] | None, splitter: Splitter | None) -> list[tuple[int, int]]:
+    @cached_property
+    def positions(self) -> list[int] | None:
+        values = self.fields.list_of("position_ids", IDS)
+        return values if values is not None and len(values) == len(self.ids) else None
+
+    def _spans(self, splitter: Splitter | None) -> list[tuple[int, int]]:
         """Return (start, end) of each sequence; an empty one where only padding is recorded."""
         starts = self._starts(splitter)
-        return [
-            (start, self._without_padding(start, end, envs))
-            for start, end in zip(starts, [*starts[1:], len(self.ids)], strict=True)
-        ]
+        ends = [*starts[1:], len(self.ids)]
+        return [(start, self._without_padding(start, end)) for start, end in zip(starts, ends, strict=True)]
 
     def _starts(self, splitter: Splitter | None) -> list[int]:
-        lengths = self._list("sequence_lengths", IDS)
+        lengths = self.fields.list_of("sequence_lengths", IDS)
         if lengths:
             if sum(lengths) == len(self.ids):
                 return list(accumulate(lengths[:-1], initial=0))
             self.remarks.append(f"sequence_lengths add up to {sum(lengths):,} for {len(self.ids):,} tokens")
         if self.positions is None:
-            return splitter(self.ids) if splitter else [0]
-        return [at for at, position in enumerate(self.positions) if position == 0 or at == 0]
+            what = "split at each system turn" if splitter else "taken as one sequence"
+            self.remarks.append(f"no boundaries are recorded: {what}")
+            return splitter(self.ids) if splitter and self.ids else [0]
+        return [at for at, position in enumerate(self.positions) if position == 0 or at == 0] or [0]
 
-    @cached_property
-    def positions(self) -> list[int] | None:
-        return self._per_token("position_ids", IDS)
-
-    def _without_padding(self, start: int, end: int, envs: list[str] | None) -> int:
+    def _without_padding(self, start: int, end: int) -> int:
         """Return where a sequence ends before the padding that its recorded length may include."""
-        ids, mask = self.ids, self.mask or []
-        if end > start and ids[end - 1] == PAD_ID and not any(mask[end - 1 : end]):
+        trained = self.mask or bytes(len(self.ids))
+        if end > start and self.ids[end - 1] == PAD_ID and not trained[end - 1]:
             resets = [at for at in range(start + 1, end) if self.positions and self.positions[at] == 0]
             reset = resets[-1] if resets else start
-            if all(token == PAD_ID for token in ids[reset:end]) and not any(mask[reset:end]):
+            if self.ids[reset:end].count(PAD_ID) == end - reset and 1 not in trained[reset:end]:
                 end = reset
-        if envs and envs[start]:
-            while end > start and not envs[end - 1] and not any(mask[end - 1 : end]):
+        if text_at(self.envs, start):
+            while end > start and not trained[end - 1] and not text_at(self.envs, end - 1):
                 end -= 1
         return end
 
@@ -171,9 +136,7 @@ def micro_batches(
     records, committed = 0, offset
     for found in frames(reader, beginning, offset, start.line):
         if isinstance(found, Torn):
-            size = reader.size()
-            yield Problem(found.number, found.offset, size - found.offset, found.reason)
-            yield Position(found.offset, found.number - 1, size - found.offset if found.cut_off else 0)
+            yield from stopped(reader, found)
             return
         batch = _batch(reader, found, splitter)
         yield batch
@@ -187,24 +150,31 @@ def micro_batches(
     yield Position(offset, beginning.records)
 
 
+def stopped(reader: ByteReader, torn: Torn) -> Iterator[Problem | Position]:
+    """Yield what is to be said where a shard cannot be read on. A file that is cut off may still grow."""
+    rest = reader.size() - torn.offset
+    yield Problem(torn.number, torn.offset, rest, torn.reason)
+    yield Position(torn.offset, torn.number - 1, rest if torn.cut_off else 0)
+
+
 def _batch(reader: ByteReader, frame: Frame, splitter: Splitter | None) -> Batch | Problem:
     try:
-        micro_batch = MicroBatch(reader.pread(frame.length, frame.offset))
+        micro_batch = MicroBatch(reader.pread(frame.length, frame.offset), frame)
         if micro_batch.is_copy:
-            return Batch(*frame, [], is_copy=True)
-        samples = micro_batch.samples(SCANNED, splitter)
+            return Batch(frame.offset, frame.length, frame.number, [], is_copy=True)
+        samples = micro_batch.samples(splitter, with_all=False)
     except ValueError as error:
         return Problem(frame.number, frame.offset, frame.length, f"not readable as a micro batch: {error}")
-    return Batch(*frame, samples, micro_batch.remarks)
+    return Batch(frame.offset, frame.length, frame.number, samples, micro_batch.remarks)
 
 
 def read_micro_batch_sample(data: bytes, item: int | None, splitter: Splitter | None = None) -> Sample:
     """Return one sequence of a micro batch, with every stream. Raises LocatorError when it has none such."""
     try:
-        samples = MicroBatch(data).samples(PER_TOKEN, splitter)
+        samples = MicroBatch(data).samples(splitter)
     except ValueError as error:
-        raise LocatorError(f"There is no micro batch at that place any more ({error}). Index the run again.") from None
+        raise LocatorError(CUT.format(error)) from None
     sample = next((sample for sample in samples if sample.item == item), None)
     if sample is None:
-        raise LocatorError(f"The micro batch has no sequence {item} any more. Index the run again.")
+        raise LocatorError(CUT.format(f"no sequence {item}"))
     return sample

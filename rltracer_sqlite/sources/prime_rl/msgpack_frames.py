@@ -1,4 +1,4 @@
-"""Where the records of a MessagePack shard begin and end, found by skipping over them: nothing in them is built.
+"""Where the records of a MessagePack shard and their fields begin and end, found by skipping: nothing is built.
 
 prime-rl writes a list of micro batches (`rank_R.bin`), or a TrainingBatch: a list that begins with the list of its
 samples. Which of the two a file is, its first bytes say.
@@ -16,7 +16,9 @@ from ..files import MAX_RECORD_BYTES, ByteReader
 
 BLOCK = 1 << 20
 HEADER_BYTES = 32
+MAX_FIELDS = 64  # whose places are kept; no record has half as many
 LFS_POINTER = b"version https://git-lfs"
+NIL = 0xC0
 
 
 class Beginning(NamedTuple):
@@ -28,11 +30,12 @@ class Beginning(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One record: its bytes are `length` from `offset` on."""
+    """One record: its bytes are `length` from `offset` on, and its fields begin and end at `ends` in them."""
 
     offset: int
     length: int
     number: int  # from 1
+    ends: list[int]  # where the first field begins, then where each ends; empty where the record is no list
 
 
 class Torn(NamedTuple):
@@ -48,18 +51,15 @@ def read_beginning(reader: ByteReader) -> Beginning:
     """Return what kind of shard this is. Raises NotRollouts for anything but prime-rl's MessagePack."""
     head = reader.pread(HEADER_BYTES, 0)
     outer = array_header(head, 0)
+    if head.startswith(LFS_POINTER):
+        raise NotRollouts("a Git LFS pointer instead of the file itself; run git lfs pull")
     if outer is None:
-        pointer = head.startswith(LFS_POINTER)
-        raise NotRollouts(
-            "a Git LFS pointer instead of the file itself; run git lfs pull" if pointer else "no micro batches"
-        )
-    inner = array_header(head, outer[1])
+        raise NotRollouts("no micro batches" if head else "an empty file")
     if outer[0] == 0:
         return Beginning(False, 0, outer[1])
-    if inner is None:
-        raise NotRollouts("no micro batches")
-    first = array_header(head, inner[1])
-    if inner[0] == 0 or (first and first[0] and array_header(head, first[1])):
+    inner = array_header(head, outer[1])
+    first = array_header(head, inner[1]) if inner else None
+    if inner and (inner[0] == 0 or (first and first[0] and array_header(head, first[1]))):
         return Beginning(True, inner[0], inner[1])
     if first is None:
         raise NotRollouts("no micro batches")
@@ -83,7 +83,7 @@ def frames(reader: ByteReader, beginning: Beginning, offset: int, done: int) -> 
     for number in range(done + 1, beginning.records + 1):
         start = offset + unpacker.tell()
         try:
-            unpacker.skip()
+            ends = _skip_record(unpacker, array_header(reader.pread(5, start), 0) is not None)
         except msgpack.OutOfData:
             yield Torn(start, number, f"the file ends inside record {number:,} of {beginning.records:,}", True)
             return
@@ -91,11 +91,24 @@ def frames(reader: ByteReader, beginning: Beginning, offset: int, done: int) -> 
             yield Torn(start, number, f"record {number:,} is larger than {MAX_RECORD_BYTES >> 20:,} MiB", False)
             return
         except (ValueError, msgpack.exceptions.UnpackException) as error:
-            yield Torn(
-                start, number, f"record {number:,} is no valid MessagePack ({error or 'nested too deeply'})", False
-            )
+            what = error if isinstance(error, msgpack.exceptions.ExtraData) or str(error) else "nested too deeply"
+            yield Torn(start, number, f"record {number:,} is no valid MessagePack ({what})", False)
             return
-        yield Frame(start, offset + unpacker.tell() - start, number)
+        end = offset + unpacker.tell()
+        yield Frame(start, end - start, number, [offset + each - start for each in ends])
+
+
+def _skip_record(unpacker: msgpack.Unpacker, is_array: bool) -> list[int]:
+    if not is_array:
+        unpacker.skip()
+        return []
+    fields = unpacker.read_array_header()
+    ends = [unpacker.tell()]
+    for _ in range(fields):
+        unpacker.skip()
+        if len(ends) <= MAX_FIELDS:
+            ends.append(unpacker.tell())
+    return ends
 
 
 class _Stream:

@@ -61,13 +61,21 @@ class PromptReader:
         if self.tokenizer is None:
             texts = [sample.text[1]] if sample.text else []
         else:
-            marks = [self.tokenizer.id_of(syntax.open) for syntax in described.calls]
             turns = [sample.ids[start:end] for start, end in runs]
-            # Where each mark of a call is a token of its own, only the turns with such a token are decoded.
-            if described.calls and None not in marks:
-                turns = [turn for turn in turns if any(mark in turn for mark in marks)]
-            texts = [self.tokenizer.decode(turn) for turn in turns] if described.calls or described.channels else []
+            texts = [self.tokenizer.decode(turn) for turn in self._with_calls(turns, described)]
         return sum(_calls_in(text, described) for text in texts)
+
+    def _with_calls(self, turns: list[list[int]], family: Family) -> list[list[int]]:
+        """Return the turns that may hold a call; where the marks are tokens of their own, only from there on."""
+        if not family.calls:
+            return turns if family.channels else []
+        marks = [self.tokenizer.id_of(syntax.open) if self.tokenizer else None for syntax in family.calls]
+        ends = [self.tokenizer.id_of(closing) if self.tokenizer else None for _, closing in family.think]
+        if len(marks) != 1 or len(ends) != 1 or marks[0] is None or ends[0] is None:
+            return turns
+        mark, end = marks[0], ends[0]
+        answers = [turn[turn.index(end) :] if end in turn else turn for turn in turns]
+        return [answer[answer.index(mark) :] for answer in answers if mark in answer]
 
 
 def _prompt_of(text: str, ids: Sequence[int]) -> Prompt:

@@ -35,7 +35,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Node(msgspec.Struct, gc=False):
-    message: Message
+    message: Message = msgspec.field(default_factory=Message)
     parent: int | None = None
     sampled: bool | None = None
     finish_reason: str | None = None  # on nodes until 2026-07-17, then in `calls`
@@ -157,10 +157,10 @@ def kind(record: Record) -> str | None:
         return "trace"
     if record.traces is not None:
         return "episode"
-    if record.trace_id is not None and (is_there(record.branches) or record.info is not None):
-        return "update"
     if is_there(record.prompt) and is_there(record.completion) and _scored(record):
         return "v0"
+    if record.trace_id is not None and (is_there(record.branches) or record.info is not None):
+        return "update"
     if is_there(record.token_ids) and record.export_sequence_idx is not None:
         return "token_export"
     if is_there(record.trace_ids) and record.chunk is not None:
@@ -211,7 +211,7 @@ def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record
         # A copy, since the undecoded parts keep pointing into what they were read from, and the buffer is used again.
         return DECODER.decode(copied(buffer, start, end)), []
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return _read_again(copied(buffer, start, end))
+        return _read_again(buffer, start, end)
 
 
 def copied(buffer: bytearray | bytes, start: int, end: int) -> bytes:
@@ -221,16 +221,18 @@ def copied(buffer: bytearray | bytes, start: int, end: int) -> bytes:
 
 
 def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
-    """Return `buffer[start:end]` without its token arrays.
+    """Return `buffer[start:end]` without its token arrays; `buffer[end]` must be there, as a line's newline is.
 
     Exact for compact JSON: `,"token_ids":[` cannot stand inside a string, whose quotes would be escaped, and an
-    array of numbers, booleans and nulls ends at the next `]`. Anything else is left as it is.
+    array of numbers, booleans and nulls ends at the next `]`. Only a node has one of the next arrays behind it, so
+    a list of the same name elsewhere, for example in `info`, stays. Anything else is left as it is.
     """
     find, pieces, kept, search = buffer.find, [], start, start
     while (found := find(ARRAY, search, end)) >= 0:
         search = found + ARRAY_LENGTH
         if buffer[search] not in SCALAR_STARTS or (stop := find(b"]", search, end) + 1) <= 0:
             continue
+        first = stop
         for key, length in NEXT_ARRAYS:
             value = stop + length
             if buffer[stop:value] != key:
@@ -244,19 +246,21 @@ def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
             if not 0 < after <= end:
                 break
             stop = after
-        pieces.append(buffer[kept:found])
-        kept = search = stop
+        if stop > first:
+            pieces.append(buffer[kept:found])
+            kept = search = stop
     pieces.append(buffer[kept:end])
     return b"".join(pieces)
 
 
 MAX_REPAIRS = 32
 BAD_PATH = re.compile(r" - at `\$(?P<path>.*)`$")
+PATH_STEPS = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
-def _read_again(line: bytes) -> tuple[Record, list[str]]:
+def _read_again(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record, list[str]]:
     """Decode an awkward line leniently, leaving out the parts whose type is not the format's."""
-    value, remark = decode_leniently(line)
+    value, remark = _decoded_leniently(buffer, start, end)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON {type(value).__name__}, not an object")
     remarks = [remark] if remark else []
@@ -272,17 +276,29 @@ def _read_again(line: bytes) -> tuple[Record, list[str]]:
     raise ValueError("too many values of unexpected types")
 
 
+def _decoded_leniently(buffer: bytearray | bytes, start: int, end: int) -> tuple[Any, str | None]:
+    # Decoded to Python's objects, token arrays would take ten times their bytes.
+    line = without_arrays(buffer, start, end)
+    try:
+        return decode_leniently(line)
+    except ValueError:
+        if len(line) == end - start:
+            raise
+        return decode_leniently(copied(buffer, start, end))
+
+
 def _leave_out(value: Any, error: str) -> bool:
     """Take the part that a validation error names out of `value`; say whether that was possible."""
     match = BAD_PATH.search(error)
-    steps = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", match["path"]) if match else []
     # Inside a dictionary the error does not say which key: then the whole dictionary goes.
-    if match and "[...]" in match["path"]:
-        steps = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", match["path"].split("[...]")[0])
-    while steps and steps[-1][0] == "":
-        steps.pop()  # a list keeps its length; take the named field that holds the element
+    path = match["path"].split("[...]")[0] if match else ""
+    steps = [name or int(index) for name, index in PATH_STEPS.findall(path)]
     if not steps:
         return False
-    for name, index in steps[:-1]:
-        value = value[name] if name else value[int(index)]
-    return isinstance(value, dict) and value.pop(steps[-1][0], None) is not None
+    for step in steps[:-1]:
+        value = value[step]
+    if isinstance(value, dict):
+        return value.pop(steps[-1], NOTHING) is not NOTHING
+    # A list keeps its length, since nodes name each other by their places in it.
+    found, value[steps[-1]] = value[steps[-1]], {}
+    return bool(found != {})

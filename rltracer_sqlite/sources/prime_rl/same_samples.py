@@ -14,7 +14,7 @@ from .prompts import ids_digest
 from .samples import Sample
 
 COMPARED = 8  # logprobs
-MAX_LENGTHS = 4  # sequence lengths at which copies may be cut; a run has one
+MAX_LENGTHS = 4  # how many lengths are tried as the one at which copies are cut: the longest, so a few do
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class KnownSamples:
 
     def __init__(self, read: Callable[[], Iterable[tuple[str, Sample]]]) -> None:
         self.read = read
+        self.longest = 0
         self.by_ids = self._table(None)
         self.by_cut_ids: dict[int, dict[bytes, list[Candidate]]] = {}
 
@@ -47,15 +48,17 @@ class KnownSamples:
         return min(candidates, key=lambda candidate: _distance(candidate.logprobs, logprobs)).uid
 
     def _cut_at(self, length: int) -> dict[bytes, list[Candidate]]:
-        if length not in self.by_cut_ids:
-            if len(self.by_cut_ids) >= MAX_LENGTHS:
+        tried = self.by_cut_ids
+        if length not in tried:
+            if len(tried) >= MAX_LENGTHS or length < max(tried, default=0) or length >= self.longest:
                 return {}
-            self.by_cut_ids[length] = self._table(length)
-        return self.by_cut_ids[length]
+            tried[length] = self._table(length)
+        return tried[length]
 
     def _table(self, length: int | None) -> dict[bytes, list[Candidate]]:
         table: dict[bytes, list[Candidate]] = {}
         for uid, sample in self.read():
+            self.longest = max(self.longest, len(sample.ids))
             if length is None or len(sample.ids) > length:
                 ids = sample.ids if length is None else sample.ids[:length]
                 table.setdefault(ids_digest(ids), []).append(Candidate(uid, _first_logprobs(sample)))

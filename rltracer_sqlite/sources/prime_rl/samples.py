@@ -19,7 +19,7 @@ class Sample:
     """One sequence of tokens, trained on as one sample, with what is recorded about it."""
 
     ids: list[int]
-    mask: list[bool] | None  # True: trained; None where the shard's mask cannot be used
+    mask: bytes | None  # per token 1 where it is trained, else 0; None where the shard's mask cannot be used
     streams: dict[str, list[Any]]  # by the writer's names, each as long as ids
     item: int | None = None  # its number in the record; None where it is the record
     env: str | None = None
@@ -31,11 +31,16 @@ class Sample:
     text: tuple[str, str] | None = None  # prompt and completion, where the shard has them as text
 
     @property
+    def first_trained(self) -> int | None:
+        """Return the number of the first trained token, or None where none is known to be."""
+        first = -1 if self.mask is None else self.mask.find(1)
+        return None if first < 0 else first
+
+    @property
     def prompt_length(self) -> int:
         """Return the number of tokens before the first trained one; all of them where none is trained."""
-        if self.mask is None or True not in self.mask:
-            return len(self.ids)
-        return self.mask.index(True)
+        first = self.first_trained
+        return len(self.ids) if first is None else first
 
     def first_advantage(self) -> float | None:
         """Return the recorded advantage: of the sample, else of its first trained token."""
@@ -52,7 +57,7 @@ class Sample:
         streams = self.streams
         if self.advantage is not None and "advantages" not in streams:
             streams = {**streams, "advantages": [self.advantage] * len(self.ids)}
-        return shard_tokens(self.ids, self.mask, streams)
+        return shard_tokens(self.ids, None if self.mask is None else list(map(bool, self.mask)), streams)
 
 
 @dataclass(slots=True)
@@ -76,11 +81,3 @@ def finite(value: Any) -> float | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     return None
-
-
-def first_value(values: list[Any] | None, mask: list[bool] | None, start: int = 0) -> Any:
-    """Return the value of a per-token list at the first trained token, else at `start`; None where there is none."""
-    if not values:
-        return None
-    at = mask.index(True) if mask and True in mask else start
-    return values[at] if at < len(values) else None

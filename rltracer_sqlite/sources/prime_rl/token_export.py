@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
+from ...tokens.streams import first_of_trained
 from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
-from ..lines import Line, Tail, complete_lines, decode_leniently
+from ..lines import Line, LongLine, Tail, complete_lines, decode_leniently
 from .microbatch import COMMIT_BYTES, COMMIT_RECORDS
-from .samples import Batch, Found, Sample, finite, first_value
+from .samples import Batch, Found, Sample
 
 STREAMS = (
     "advantages",
@@ -50,6 +51,9 @@ def exported_sequences(reader: ByteReader, start: Position) -> Iterator[Found]:
             yield Position(line.offset, number, line.length)
             return
         number += 1
+        if isinstance(line, LongLine):
+            yield line.problem(number)
+            continue
         if line.buffer[line.start : line.end].strip():
             yield _batch(line, number)
         records += 1
@@ -85,9 +89,9 @@ def exported_sample(row: Any) -> tuple[Sample, list[str]]:
     mask = _fitting(row, "loss_mask", len(ids), remarks)
     found = {name: _fitting(row, name, len(ids), remarks) for name in STREAMS}
     streams = {name: values for name, values in found.items() if values is not None}
-    sample = Sample(ids, None if mask is None else [value is True for value in mask], streams)
+    sample = Sample(ids, None if mask is None else bytes(value is True for value in mask), streams)
     sample.env = row.get("env_name") if isinstance(row.get("env_name"), str) else None
-    sample.reward = finite(first_value(_fitting(row, "rewards", len(ids), remarks), sample.mask))
+    sample.reward = first_of_trained(_fitting(row, "rewards", len(ids), remarks), sample.mask)
     sample.facts = {name: row[name] for name in ("step", *FACTS) if isinstance(row.get(name), (int, str))}
     return sample, remarks
 

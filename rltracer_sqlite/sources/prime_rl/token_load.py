@@ -12,14 +12,12 @@ from ...tokens.templates import Conversation, parse_conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Locator
 from ..files import open_shard, read_bytes
-from .early_parquet import load_parquet_row
 from .microbatch import read_micro_batch_sample
 from .msgpack_frames import read_beginning
 from .prompts import TOKEN_IDS
 from .samples import Sample
 from .token_export import load_exported_sample
 from .token_shards import splitter_of
-from .torch_shard import load_torch_sample
 from .training_batch import load_training_sample
 
 
@@ -65,8 +63,12 @@ def read_sample(root: Path, locator: Locator, tokenizer: TextTokenizer | None) -
     """Return the sequence at a locator with every stream of it. Raises LocatorError."""
     path = locator.path
     if path.endswith(".pt"):
+        from .torch_shard import load_torch_sample
+
         return load_torch_sample(root, path, locator.item)
     if path.endswith(".parquet"):
+        from .early_parquet import load_parquet_row
+
         return load_parquet_row(root, path, locator.item)
     data = read_bytes(root, path, locator.byte_offset, locator.byte_length)
     if path.endswith(".jsonl"):

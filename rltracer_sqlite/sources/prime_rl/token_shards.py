@@ -10,14 +10,12 @@ from ...tokens.streams import trained_runs
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
-from .early_parquet import parquet_rows
 from .microbatch import micro_batches
 from .msgpack_frames import read_beginning
 from .prompts import PromptReader, system_turn_starts
 from .same_samples import KnownSamples
 from .samples import Batch, Found, Sample, Splitter
 from .token_export import exported_sequences
-from .torch_shard import torch_micro_batches
 from .training_batch import training_samples
 
 BEGINNING = Position()
@@ -66,9 +64,14 @@ def read_shard(
     reader: ByteReader, path: str, start: Position = BEGINNING, tokenizer: TextTokenizer | None = None
 ) -> Iterator[Found]:
     """Yield what the records of a token shard hold. Its ending and its first bytes say which kind it is."""
+    # The rarer kinds are imported where one is met.
     if path.endswith(".pt"):
+        from .torch_shard import torch_micro_batches
+
         return torch_micro_batches(reader, path)
     if path.endswith(".parquet"):
+        from .early_parquet import parquet_rows
+
         return parquet_rows(reader, path)
     if path.endswith(".jsonl"):
         return exported_sequences(reader, start)

@@ -104,7 +104,7 @@ def _samples(
         positions = columns["position_ids"][row] if "position_ids" in columns else []
         bounds = [at for at, position in enumerate(positions) if position == 0 or at == 0] or [0]
         for start, end in pairwise([*bounds, len(tokens)]):
-            mask = [bool(value) for value in masks[row][start:end]] if masks else None
+            mask = bytes(map(bool, masks[row][start:end])) if masks else None
             if all(token == PAD_ID for token in tokens[start:end]) and not any(mask or ()):
                 continue
             own = {new: columns[old][row][start:end] for old, new in STREAMS.items() if old in columns}

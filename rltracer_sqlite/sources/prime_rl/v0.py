@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ... import messages as normal
 from ..base import Entry, Shard
 from ..lines import decode_leniently
-from .entries import add_values, common, decoded, error_type, flag, identify, integer, truth_hash
+from .entries import (
+    add_values,
+    common,
+    decoded,
+    error_type,
+    flag,
+    identify,
+    integer,
+    place_uid,
+    recorded_uid,
+    short,
+    truth_hash,
+)
 from .records import MESSAGES, Raw, Record
 
 # The top-level values of a row that are its own, and no metric written flat beside it.
@@ -26,9 +40,8 @@ def flat_values(line: bytes | bytearray) -> dict[str, Any]:
 
 def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, flat: dict[str, Any]) -> Entry:
     """Return the entry of a v0 row; `flat` are its top-level values, where it has no `metrics` of its own."""
-    identity = record.rollout_id or None
     entry = common(record, record, shard, offset, length, line, None)
-    entry.uid = identity or f"{shard.path}@{offset}"
+    entry.uid = recorded_uid(record.rollout_id) or place_uid(shard, offset, None)
     entry.reward, entry.episode_id, entry.branches = record.reward, None, 1
     entry.advantage = record.advantage if record.advantage is not None else entry.advantage
     if record.is_filtered is not None:
@@ -55,7 +68,7 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
     if entry.seconds is None and record.total_ms is not None:
         entry.seconds = record.total_ms / 1000
     if entry.env is None and isinstance(record.task, str):
-        entry.env = record.task
+        entry.env = short(record.task)
     return entry
 
 
@@ -63,7 +76,15 @@ def completion_messages(completion: Raw) -> list[tuple[str | None, int]]:
     """Return (role, number of tool calls) of each message of a v0 completion; a text is one assistant message."""
     if bytes(completion)[:1] != b"[":
         return [("assistant", 0)]
-    return [(message.role, len(message.tool_calls or ())) for message in MESSAGES.decode(completion)]
+    try:
+        return [(message.role, len(message.tool_calls or ())) for message in MESSAGES.decode(completion)]
+    except msgspec.ValidationError:
+        return [_counted(message) for message in decoded(completion) if isinstance(message, dict)]
+
+
+def _counted(message: dict[str, Any]) -> tuple[str | None, int]:
+    calls = message.get("tool_calls")
+    return message.get("role"), len(calls) if isinstance(calls, list) else 0
 
 
 def _example_id(recorded: Any) -> int | str | None:

@@ -1,0 +1,128 @@
+"""What a trajectory must fulfil, as SQL over its row: each condition is one stage of the funnel."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from ..index.columns import resolve_path
+from .preferences import Acceptance, ExportMode, ExportPreferences, FieldFilter
+from .runs import OpenRun
+
+WELL_FORMED = "well formed"  # the stage at which rows that cannot be training data are counted
+
+# Columns that a person may filter by besides recorded values, by the path that means them.
+COLUMNS = {
+    "agent": "agent",
+    "agent.name": "agent",
+    "branches": "branches",
+    "completion_tokens": "completion_tokens",
+    "dispatch_step": "dispatch_step",
+    "effective": "effective",
+    "env": "env",
+    "env.name": "env",
+    "error_type": "error_type",
+    "group.id": "group_id",
+    "logprob_mean": "logprob_mean",
+    "policy_version": "policy_version",
+    "prompt_tokens": "prompt_tokens",
+    "seconds": "seconds",
+    "ship_step": "ship_step",
+    "step": "step",
+    "success": "success",
+    "tool_calls": "tool_calls",
+    "truncated": "truncated",
+    "turns": "turns",
+}
+ACCEPTED = {
+    Acceptance.ANY: "1",
+    Acceptance.CORRECT: "t.success = 1",
+    Acceptance.INCORRECT: "t.success = 0",
+}
+# An error ended the sampling where the record says that it stopped because of one, or says nothing. One that came
+# after the last answer, while it was scored, leaves the conversation whole.
+AFTER_SAMPLING = "(t.stop_condition like 'scoring\\_%' escape '\\' or t.stop_condition like 'finalize\\_%' escape '\\')"
+STOPPED_BY_ERROR = f"""(t.stop_condition is null or t.stop_condition in ('error', 'has_error')
+    or ((t.stop_condition like '%\\_error' escape '\\' or t.stop_condition like '%\\_timeout' escape '\\')
+        and not {AFTER_SAMPLING}))"""
+HAS_ERROR = "(t.ok = 0 or t.error_type is not null)"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A stage of the funnel: `sql` is true where a trajectory `t`, member `m` of a group `g`, passes."""
+
+    stage: str
+    sql: str
+    parameters: dict[str, Any]
+
+
+def unread_condition(stage: str, parameter: str) -> Condition:
+    """Return a stage that only reading the record decides: what has been ruled out is in `unfit`."""
+    sql = f"not exists (select 1 from unfit u where u.run = m.run and u.stage = :{parameter} and u.id = t.id)"
+    return Condition(stage, sql, {parameter: stage})
+
+
+def conditions(connection: sqlite3.Connection, run: OpenRun, preferences: ExportPreferences) -> list[Condition]:
+    """Return the stages before the quotas, in their order; the same for every run, so that their counts add up."""
+    accepted = ACCEPTED[Acceptance(preferences.acceptance)]
+    if preferences.mode is ExportMode.PREFERENCE:
+        accepted = "t.reward is not null"  # what is accepted is decided for the better one of a pair
+    found = [Condition("accepted", accepted, {})]
+    if run.spec.only is not None:
+        found.insert(0, _chosen_rows(run))
+    found.append(Condition("file present", "t.gone = 0", {}))
+    found += _error_conditions(preferences)
+    if preferences.drop_truncated:
+        found.append(Condition("not truncated", "t.truncated is not 1", {}))
+    if preferences.effective_only:
+        found.append(Condition("effective", "t.effective = 1", {}))
+    found.append(Condition("difficulty", "g.fits", {}))
+    for number, one in enumerate(preferences.field_filters):
+        column = column_of(connection, one.path)
+        unread = column is None
+        found.append(unread_condition(str(one), f"field{number}") if unread else field_condition(one, column, number))
+    return [*found, unread_condition(WELL_FORMED, "well_formed")]
+
+
+def column_of(connection: sqlite3.Connection, path: str) -> str | None:
+    """Return the column that holds the value at a path, or None where only the record does."""
+    return resolve_path(connection, path) or COLUMNS.get(path)
+
+
+def field_condition(one: FieldFilter, column: str, number: int) -> Condition:
+    """Return a field filter as a condition on a column; text is within no bounds."""
+    # The name comes from a database: it is quoted, and qualified so that a missing column is no text.
+    value = 't."' + column.replace('"', '""') + '"'
+    parts, parameters = [], {}
+    for operator, bound in ((">=", one.minimum), ("<=", one.maximum)):
+        if bound is not None:
+            name = f"field{number}_{'low' if operator == '>=' else 'high'}"
+            parts.append(f"typeof({value}) in ('integer', 'real') and {value} {operator} :{name}")
+            parameters[name] = bound
+    if one.allowed_values is not None:
+        names = [f"field{number}_{place}" for place in range(len(one.allowed_values))]
+        parts.append(f"{value} in ({', '.join(f':{name}' for name in names)})")
+        parameters.update(zip(names, one.allowed_values, strict=True))
+    passes = " and ".join(parts) or "1"
+    missing = 1 if one.include_missing else 0
+    return Condition(str(one), f"case when {value} is null then {missing} else ({passes}) end", parameters)
+
+
+def _chosen_rows(run: OpenRun) -> Condition:
+    only = run.spec.only
+    assert only is not None
+    column = "t.id" if only.table == "trajectories" else "t.prompt_group_id"
+    return Condition("rows of the table", f"{column} in (select id from chosen where run = :number)", {})
+
+
+def _error_conditions(preferences: ExportPreferences) -> list[Condition]:
+    found = []
+    if not preferences.keep_generation_errors:
+        sql = f"t.turns > 0 and ({HAS_ERROR} and {STOPPED_BY_ERROR}) is not true"
+        found.append(Condition("sampled without an error", sql, {}))
+    if preferences.drop_scoring_errors:
+        sql = f"({HAS_ERROR} and not {STOPPED_BY_ERROR}) is not true"
+        found.append(Condition("scored without an error", sql, {}))
+    return found

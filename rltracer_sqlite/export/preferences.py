@@ -1,0 +1,199 @@
+"""What a person may ask of an export: which trajectories, how many of them, and what stands in a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class ExportError(ValueError):
+    """An export that cannot be made as asked, in a sentence that says what to do."""
+
+
+class ExportMode(str, Enum):
+    """The shape of the rows."""
+
+    SFT = "sft"  # whole conversations
+    RL = "rl"  # prompts
+    PREFERENCE = "preference"  # a prompt with a better and a worse answer
+
+
+class Acceptance(str, Enum):
+    """Which outcomes, by the run's success rule, may become rows. An unscored trajectory has neither."""
+
+    ANY = "any"
+    CORRECT = "correct"
+    INCORRECT = "incorrect"
+
+
+class Order(str, Enum):
+    """Which trajectories of a prompt come first."""
+
+    SAMPLE = "sample"  # a seeded draw
+    SHORTEST = "shortest"  # those with the fewest completion tokens
+
+
+@dataclass(frozen=True)
+class DifficultyFilter:
+    """Inclusive bounds of a prompt's pass rate; difficulty is the same number, and all given bounds must hold.
+
+    A prompt of which nothing is scored has no pass rate: it is kept only where no bound is given.
+    """
+
+    min_pass_rate: float | None = None
+    max_pass_rate: float | None = None
+    min_difficulty: float | None = None
+    max_difficulty: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is not None and not 0 <= value <= 1:
+                raise ExportError(f"{name} is {value}: a pass rate lies between 0 and 1.")
+        for what in ("pass_rate", "difficulty"):
+            low, high = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
+            if low is not None and high is not None and low > high:
+                raise ExportError(f"min_{what} {low} is above max_{what} {high}: no prompt can be between them.")
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest pass rate that all bounds allow; None where nothing bounds it."""
+        low = [bound for bound in (self.min_pass_rate, self.min_difficulty) if bound is not None]
+        high = [bound for bound in (self.max_pass_rate, self.max_difficulty) if bound is not None]
+        return max(low, default=None), min(high, default=None)
+
+    def accepts(self, pass_rate: float | None) -> bool:
+        """Say whether a prompt of this pass rate is kept."""
+        low, high = self.bounds
+        if pass_rate is None:
+            return low is None and high is None
+        return (low is None or pass_rate >= low) and (high is None or pass_rate <= high)
+
+
+@dataclass(frozen=True)
+class FieldFilter:
+    """Keep trajectories whose recorded value at a dotted path is within inclusive bounds, or among allowed values.
+
+    True and False count as 1 and 0. A trajectory without the value is dropped unless `include_missing`.
+    """
+
+    path: str
+    minimum: float | None = None
+    maximum: float | None = None
+    allowed_values: tuple[Any, ...] | None = None
+    include_missing: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise ExportError("A field filter needs a path, for example metrics.num_turns.")
+        for bound in (self.minimum, self.maximum):
+            if bound is not None and (not isinstance(bound, (int, float)) or math.isnan(bound)):
+                raise ExportError(f"The bounds of {self.path} are numbers, and {bound!r} is none.")
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ExportError(f"The minimum {self.minimum} of {self.path} is above its maximum {self.maximum}.")
+        if self.allowed_values is not None:
+            object.__setattr__(self, "allowed_values", tuple(self.allowed_values))
+
+    def accepts(self, record: Mapping[str, Any]) -> bool:
+        """Say whether a decoded record passes."""
+        value = value_at_path(record, self.path)
+        if value is None:
+            return self.include_missing
+        if self.allowed_values is not None and value not in self.allowed_values:
+            return False
+        if self.minimum is None and self.maximum is None:
+            return True
+        # NaN lies within no bounds.
+        return isinstance(value, (int, float)) and (
+            (self.minimum is None or value >= self.minimum) and (self.maximum is None or value <= self.maximum)
+        )
+
+    def __str__(self) -> str:
+        parts = [f">= {self.minimum:g}"] if self.minimum is not None else []
+        parts += [f"<= {self.maximum:g}"] if self.maximum is not None else []
+        if self.allowed_values is not None:
+            parts.append(f"in {', '.join(map(str, self.allowed_values))}")
+        condition = f"{self.path} {' and '.join(parts) or 'recorded'}"
+        return f"{condition} or missing" if self.include_missing else condition
+
+
+def value_at_path(record: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a dotted path, or None where there is none; a key may hold dots itself."""
+    if path in record:
+        return record[path]
+    end = len(path)
+    while (end := path.rfind(".", 0, end)) > 0:
+        inner = record.get(path[:end])
+        if isinstance(inner, Mapping) and (found := value_at_path(inner, path[end + 1 :])) is not None:
+            return found
+    return None
+
+
+@dataclass(frozen=True)
+class ExportPreferences:
+    """What to select, and what to write of it.
+
+    `per_prompt` is per prompt and window (None: all), `global_per_prompt` per prompt over all runs and windows.
+    `target_count` counts trajectories, in preference mode pairs. `window_size` is a number of steps; None makes the
+    whole range one window. Raises ExportError for what cannot be meant.
+    """
+
+    mode: ExportMode | str = ExportMode.SFT
+    acceptance: Acceptance | str = Acceptance.CORRECT
+    difficulty: DifficultyFilter = field(default_factory=DifficultyFilter)
+    field_filters: tuple[FieldFilter, ...] = ()
+    per_prompt: int | None = 2
+    global_per_prompt: int | None = None
+    target_count: int | None = None
+    window_size: int | None = None
+    unique_prompts: bool = False
+    tool_call_sampling_power: float = 0.0
+    seed: int = 17
+    include_provenance: bool = False
+    include_raw_trace: bool = False
+    include_tools: bool = True
+    order: Order | str = Order.SAMPLE
+    effective_only: bool = False
+    drop_truncated: bool = False
+    keep_generation_errors: bool = False
+    drop_scoring_errors: bool = False
+    reward_margin: float = 0.0  # preference: the least difference between the two rewards; it is never 0
+    rl_from_trace: bool = False  # rl: take the prompt from the trace, where a run has no rl_data_path
+    redact: bool = False
+
+    def __post_init__(self) -> None:
+        for name, kind in (("mode", ExportMode), ("acceptance", Acceptance), ("order", Order)):
+            object.__setattr__(self, name, _member(kind, name, getattr(self, name)))
+        object.__setattr__(self, "field_filters", tuple(self.field_filters))
+        for name in ("per_prompt", "global_per_prompt", "target_count", "window_size"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ExportError(f"{name} is {value!r}: it is a positive number, or None for no limit.")
+        for name in ("tool_call_sampling_power", "reward_margin"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise ExportError(f"{name} is {getattr(self, name)}: it is a finite number, 0 or more.")
+        if self.order is not Order.SAMPLE and self.tool_call_sampling_power:
+            raise ExportError("tool_call_sampling_power weighs a draw, and order='shortest' makes none: choose one.")
+
+    @property
+    def quota(self) -> int | None:
+        """How many rows a prompt may give per window: an RL data set needs a prompt only once."""
+        return 1 if self.mode is ExportMode.RL else self.per_prompt
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the preferences as JSON has them, for the summary."""
+        values = asdict(self)
+        values["field_filters"] = [
+            {**asdict(one), "allowed_values": None if one.allowed_values is None else list(one.allowed_values)}
+            for one in self.field_filters
+        ]
+        return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
+def _member(kind: type[Enum], name: str, value: Any) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ExportError(f"{name} is {value!r}: it is one of {', '.join(one.value for one in kind)}.") from None

@@ -1,0 +1,188 @@
+"""The runs that an export takes its trajectories from: a run's folder, or a run of an existing index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..index import queries
+from ..index.database import finish_writing, open_for_writing, open_index
+from ..roots import Roots
+from ..sources import source_for, source_named
+from ..sources.base import Source
+from .preferences import ExportError
+
+SQLITE_HEADER = b"SQLite format 3\0"
+SPLITS = ("train", "eval")
+Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """A selection that somebody made already: rows of `trajectories` or of `prompt_groups`, by their ids."""
+
+    table: str
+    ids: Sequence[int]
+
+
+@dataclass(frozen=True)
+class TraceRunSpec:
+    """One run, its inclusive range of steps and its split.
+
+    `path` is a run's folder, which is indexed into the user's cache folder first, the asked steps only; or an index
+    file, with `run` for the name or the id of one of its runs. No `step_start` means the first step there is, 0
+    included. `split` None takes every split; a trajectory of which no split is known counts as train. `name` takes
+    the place of the run's own name. `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the
+    prompt. Raises ExportError.
+    """
+
+    path: str | Path
+    step_start: int | None = None
+    step_end: int | None = None
+    split: str | None = "train"
+    name: str | None = None
+    rl_data_path: str | Path | None = None
+    run: str | int | None = None
+    only: TableRows | None = field(default=None, repr=False)
+    roots: Roots | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+        if self.rl_data_path is not None:
+            object.__setattr__(self, "rl_data_path", Path(self.rl_data_path))
+        if self.step_start is not None and self.step_start < 0:
+            raise ExportError(f"step_start is {self.step_start}: steps are counted from 0.")
+        if self.step_end is not None and self.step_end < (self.step_start or 0):
+            raise ExportError(f"The steps {self.step_start or 0} to {self.step_end} end before they begin.")
+        if self.split is not None and self.split not in SPLITS:
+            raise ExportError(f"split is {self.split!r}: it is train, eval, or None for every split.")
+
+    @classmethod
+    def from_index(
+        cls,
+        index: str | Path,
+        run: str | int | None = None,
+        *,
+        step_start: int | None = None,
+        step_end: int | None = None,
+        split: str | None = "train",
+        name: str | None = None,
+        rl_data_path: str | Path | None = None,
+        only: TableRows | None = None,
+        roots: Roots | None = None,
+    ) -> TraceRunSpec:
+        """Return a run of an existing index, by name or id, or its only run; nothing is scanned again."""
+        return cls(index, step_start, step_end, split, name, rl_data_path, run, only, roots)
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run as the index knows it, with what was asked of it."""
+
+    number: int  # its place among the runs of the export
+    spec: TraceRunSpec
+    index: Path
+    id: int
+    name: str
+    stored_root: str
+    source: Source
+    roots: Roots
+    success: str  # the success rule, for the summary
+    step_first: int | None  # the window's origin
+    step_last: int | None
+
+    def root(self) -> Path:
+        """Return the folder of the run. Raises RootNotAllowed where it may not be read here."""
+        return self.roots.check(self.stored_root)
+
+    def window_bounds(self, window: int | None, size: int | None) -> tuple[int | None, int | None]:
+        """Return the first and the last step of a window, within the asked range."""
+        if window is None or self.step_first is None:
+            return None, None
+        if size is None:
+            return self.step_first, self.step_last
+        first = self.step_first + window * size
+        last = first + size - 1
+        return first, last if self.spec.step_end is None else min(last, self.spec.step_end)
+
+
+def open_runs(specs: Sequence[TraceRunSpec], progress: Progress | None = None) -> list[OpenRun]:
+    """Return the runs, indexing folders first. Raises SourceError, IndexFileError or ExportError."""
+    return [_open(number, spec, progress) for number, spec in enumerate(specs)]
+
+
+def runs_of(index: Path) -> list[str]:
+    """Return the names of the runs of an index file."""
+    connection = open_index(index)
+    try:
+        return [run.name for run in queries.runs(connection)]
+    finally:
+        connection.close()
+
+
+def is_database(path: Path) -> bool:
+    """Say whether a path is a SQLite file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+    except OSError:
+        return False
+
+
+def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun:
+    path = Path(spec.path)
+    if spec.run is not None or is_database(path):
+        index, wanted, roots = path, spec.run, spec.roots or Roots.for_database(path)
+    else:
+        index, wanted = _index_folder(spec, path, progress)
+        roots = spec.roots or Roots([path])
+    connection = open_index(index)
+    try:
+        run = _choose(queries.runs(connection), wanted, index)
+        steps = connection.execute(
+            "select min(step), max(step) from prompt_groups where run_id = ?", (run.id,)
+        ).fetchone()
+    finally:
+        connection.close()
+    first = spec.step_start if spec.step_start is not None else steps[0]
+    last = spec.step_end if spec.step_end is not None else steps[1]
+    success = f"{run.success_path} >= {run.success_threshold:g}"
+    source = source_named(run.source, run.tokenizer)
+    return OpenRun(
+        number, spec, index, run.id, spec.name or run.name, run.root, source, roots, success, first, last
+    )  # fmt: skip
+
+
+def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:
+    chosen = [run for run in known if wanted is None or wanted in (run.id, run.name) or str(wanted) == str(run.id)]
+    named = [run for run in chosen if run.name == wanted]
+    if len(named or chosen) != 1:
+        names = ", ".join(run.name for run in known) or "none"
+        raise ExportError(f"Which run of {index}? It holds: {names}.")
+    return (named or chosen)[0]
+
+
+def _index_folder(spec: TraceRunSpec, root: Path, progress: Progress | None) -> tuple[Path, int]:
+    """Bring the asked steps of a folder up to date in the user's cache; return the index and the run's id."""
+    from ..adapter import cached_index
+    from ..index.refresh import refresh_run
+    from ..index.runs import ensure_run
+
+    source, index = source_for(root), cached_index(root)
+    index.parent.mkdir(parents=True, exist_ok=True)
+    connection = open_for_writing(index)
+    try:
+        run_id = ensure_run(connection, source.name, root)
+        told = None if progress is None else lambda done, total: progress("Indexing", done, total)
+        refresh_run(connection, source, root, run_id, steps=lambda step: _is_asked(spec, step), progress=told)
+    finally:
+        finish_writing(connection)
+    return index, run_id
+
+
+def _is_asked(spec: TraceRunSpec, step: int | None) -> bool:
+    # A file that does not tell its step has to be read for it.
+    if step is None:
+        return True
+    return (spec.step_start or 0) <= step and (spec.step_end is None or step <= spec.step_end)

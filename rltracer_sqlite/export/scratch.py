@@ -1,0 +1,99 @@
+"""The tables that a selection is made in: a temporary database beside the indexes, which are only read.
+
+It lies in a file that SQLite removes by itself, so that a selection among a million trajectories needs little memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .preferences import ExportError
+from .runs import OpenRun
+
+CACHE_KIB = 32_000
+SOURCE_CACHE_KIB = 16_000
+
+TABLES = """
+-- A prompt within a run and window, split and env: what a pass rate is of.
+create table groups (
+    run integer, number integer, window integer, prompt_id integer,
+    trajectories integer, scored integer, successes integer,
+    fits integer, -- 1: its pass rate is within the asked bounds
+    primary key (run, number)
+) without rowid;
+
+-- The prompt groups of the index that belong to a group, and the unit that a quota is for: the group, or for RL prompts
+-- the prompt whatever its split and env.
+create table members (
+    run integer, unit integer, prompt_group_id integer, grp integer,
+    primary key (run, unit, prompt_group_id)
+) without rowid;
+create unique index members_prompt_group on members(run, prompt_group_id);
+
+-- Rows that somebody has chosen already.
+create table chosen (run integer, id integer, primary key (run, id)) without rowid;
+
+-- Trajectories that reading their record has ruled out, by the stage of the funnel that does so.
+create table unfit (run integer, stage text, id integer, reason text, primary key (run, stage, id)) without rowid;
+
+-- How many trajectories pass all stages before `stage` and not that one, by their tool calls.
+create table stages (run integer, stage integer, tool_calls integer, trajectories integer);
+
+-- What the quotas allow: a trajectory, or in preference mode the better and the worse one of a pair.
+create table picks (
+    pick integer primary key, run integer, unit integer, window integer, id integer, other integer,
+    slot integer, -- its place within its unit, counted from 1
+    layer,        -- orders the picks of a slot
+    prompt blob   -- the same for the same prompt in any run
+);
+
+-- The picks that are left, and their order.
+create table placed (pick integer primary key, position integer);
+"""
+
+
+class Scratch:
+    """A temporary database that can read one index at a time, under the name `source`."""
+
+    def __init__(self) -> None:
+        # A browser's export is advanced by whichever thread is free.
+        self.connection = sqlite3.connect("", uri=True, isolation_level=None, check_same_thread=False)
+        self.connection.execute("pragma trusted_schema = off")
+        self.connection.execute("pragma journal_mode = off")
+        self.connection.execute(f"pragma cache_size = -{CACHE_KIB}")
+        self.connection.executescript(TABLES)
+        self.attached: OpenRun | None = None
+
+    def attach(self, run: OpenRun) -> sqlite3.Connection:
+        """Make the index of a run readable as `source`, and return the connection."""
+        if self.attached is None or self.attached.index != run.index:
+            if self.attached is not None:
+                self.connection.execute("detach source")
+                self.attached = None
+            self.connection.execute("attach ? as source", (f"{run.index.absolute().as_uri()}?mode=ro",))
+            self.connection.execute(f"pragma source.cache_size = -{SOURCE_CACHE_KIB}")
+        self.attached = run
+        return self.connection
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of one of the tables."""
+        return int(self.connection.execute(f"select count(*) from {table}").fetchone()[0])
+
+    def close(self) -> None:
+        """Remove the tables."""
+        self.connection.close()
+
+
+@contextmanager
+def index_errors(run: OpenRun) -> Iterator[None]:
+    """Turn what SQLite says of a damaged or strange index into a sentence."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "interrupted" in str(error):
+            raise
+        raise ExportError(f"{run.index} cannot be read: {error}. Make it anew with rltracer-index --rebuild.") from None
+    except sqlite3.DatabaseError as error:
+        raise ExportError(f"{run.index} cannot be read: {error}. Make it anew with rltracer-index --rebuild.") from None

@@ -1,0 +1,103 @@
+"""What there is to do in a run: which shards are new, have grown, were rewritten or have vanished."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from ..sources.base import Position, Shard, SourceError
+from ..sources.files import ByteReader, base_folder, open_shard
+from .database import transaction
+
+HASHED_BYTES = 4096
+
+
+@dataclass
+class Job:
+    """One shard with something to read."""
+
+    shard: Shard
+    shard_id: int
+    start: Position
+    size: int
+    mtime_ns: int
+    again: bool  # read from the start although rows of it exist
+
+    @property
+    def new_bytes(self) -> int:
+        return max(self.size - self.start.offset, 0)
+
+
+def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> list[str]:
+    """Flag the shards that have vanished and their rows, and unflag what is back; return the vanished ones."""
+    known = connection.execute("select id, path, state from shards where run_id = ?", (run_id,)).fetchall()
+    gone_paths = [path for _, path, _ in known if path not in present]
+    changed = [(shard_id, path) for shard_id, path, state in known if (path not in present) != (state == "gone")]
+    if not changed:
+        return gone_paths
+    with transaction(connection):
+        for shard_id, path in changed:
+            gone = path not in present
+            # What has come back may have changed meanwhile: its size and time are compared as usual.
+            connection.execute("update shards set state = ? where id = ?", ("gone" if gone else "complete", shard_id))
+            connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
+    return gone_paths
+
+
+def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
+    """List the steps that the shards' places tell, as discovered and not read."""
+    known = set(connection.execute("select step, split from steps where run_id = ?", (run_id,)))
+    found = {(shard.step, shard.split) for shard in shards if shard.step is not None} - known
+    if not found:
+        return
+    with transaction(connection):
+        connection.executemany(
+            "insert or ignore into steps (run_id, step, split) values (?, ?, ?)",
+            [(run_id, step, split) for step, split in found],
+        )
+
+
+def job_for(connection: sqlite3.Connection, run_id: int, root: Path, shard: Shard) -> Job | None:
+    """Return what there is to read of a shard, or None where nothing has changed."""
+    try:
+        status = os.stat(base_folder(root) / shard.file)
+        size, mtime_ns = status.st_size, status.st_mtime_ns
+    except OSError:
+        size, mtime_ns = 0, 0
+    known = connection.execute(
+        """
+        select id, size, mtime_ns, indexed_bytes, lines, head_hash, tail_hash, state
+        from shards where run_id = ? and path = ?
+        """,
+        (run_id, shard.path),
+    ).fetchone()
+    if known is None:
+        return Job(shard, 0, Position(), size, mtime_ns, again=False)
+    shard_id, old_size, old_mtime_ns, indexed, lines, head, tail, state = known
+    if (size, mtime_ns) == (old_size, old_mtime_ns) and state != "unread":
+        return None
+    grown = size != old_size and _still_begins(root, shard, indexed, head, tail)
+    start = Position(indexed, lines) if grown else Position()
+    return Job(shard, shard_id, start, size, mtime_ns, again=not grown and indexed > 0)
+
+
+def _still_begins(root: Path, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:
+    """Say whether a shard still begins with the bytes that were read, judged by the first and last 4 KiB of them."""
+    try:
+        with open_shard(root, shard.path) as reader:
+            return head is not None and fingerprints(reader, indexed) == (head, tail)
+    except SourceError:
+        return False
+
+
+def fingerprints(reader: ByteReader, length: int) -> tuple[str, str] | tuple[None, None]:
+    """Return hashes of the first and the last 4 KiB of the first `length` bytes; None where there are fewer."""
+    part = min(HASHED_BYTES, length)
+    head, tail = reader.pread(part, 0), reader.pread(part, length - part)
+    if len(head) < part or len(tail) < part:
+        return None, None
+    return blake2b(head, digest_size=16).hexdigest(), blake2b(tail, digest_size=16).hexdigest()

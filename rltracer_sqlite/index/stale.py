@@ -1,0 +1,46 @@
+"""What a rewritten shard no longer holds: rows that go, rows that live on in another file, annotations that end."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from .annotations import forget_annotations, overlay
+from .statistics import mark_steps, refresh_groups
+
+
+def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held: set[int]) -> int:
+    """Remove the rows whose record a rewritten shard no longer holds; one that lives on elsewhere moves there."""
+    rows = connection.execute(
+        "select id, uid, prompt_group_id, step, split from trajectories where shard_id = ?", (shard_id,)
+    ).fetchall()
+    stale = [row for row in rows if row[0] not in held]
+    removed = 0
+    for identity, _, _, _, _ in stale:
+        other = connection.execute(
+            """
+            select shard_id, byte_offset, byte_length, line, item from annotations
+            where trajectory_id = ? and producer = 'effective' and shard_id <> ? order by id desc limit 1
+            """,
+            (identity, shard_id),
+        ).fetchone()
+        if other:
+            connection.execute(
+                "update trajectories set shard_id = ?, byte_offset = ?, byte_length = ?, line = ?, item = ?"
+                " where id = ?",
+                (*other, identity),
+            )
+        else:
+            connection.execute("update annotations set trajectory_id = null where trajectory_id = ?", (identity,))
+            connection.execute("delete from trajectories where id = ?", (identity,))
+            removed += 1
+    refresh_groups(connection, {row[2] for row in stale if row[2] is not None})
+    mark_steps(connection, run_id, {(row[3], row[4]) for row in stale})
+    overlay(connection, run_id, [row[1] for row in stale])
+    return removed
+
+
+def forget_findings(connection: sqlite3.Connection, shard_id: int) -> None:
+    """Forget what a shard was found to hold besides trajectories, before it is read from its start."""
+    connection.execute("delete from problems where shard_id = ?", (shard_id,))
+    forget_annotations(connection, shard_id)
+    connection.execute("update shards set indexed_bytes = 0, lines = 0, records = 0 where id = ?", (shard_id,))

@@ -1,0 +1,185 @@
+"""What every source derives from a conversation in the same way: an index entry, and a decoded trajectory.
+
+A source that has the messages of a record and the numbers beside them needs nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from .. import messages as normal
+from ..model import Message, Trajectory
+from .base import Entry, Locator, Shard
+
+MAX_TEXT = 200  # characters of a recorded text that is kept as a value
+MAX_DEPTH = 3
+CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
+
+
+def place_uid(path: str, offset: int, item: int | None) -> str:
+    """Return the uid of a trajectory without a recorded id: its place."""
+    return f"{path}@{offset}" if item is None else f"{path}@{offset}.{item}"
+
+
+def entry_of(
+    shard: Shard,
+    messages: Sequence[Mapping[str, Any]],
+    offset: int,
+    length: int,
+    line: int,
+    item: int | None = None,
+    *,
+    reward: float | None = None,
+    truth: Any = None,
+    example: int | str | None = None,
+) -> Entry:
+    """Return the entry of a conversation: its place, its prompt, its turns; set further fields on it.
+
+    `truth` is the recorded ground truth, which tells tasks with the same words apart; `example` is the recorded
+    number of the example, which identifies a prompt without words.
+    """
+    entry = Entry(place_uid(shard.path, offset, item), offset, length, line, item)
+    entry.step, entry.split, entry.reward, entry.data_idx, entry.branches = shard.step, shard.split, reward, example, 1
+    entry.task = truth_hash(truth)
+    for message in messages:
+        entry.turns += message.get("role") == "assistant"
+        entry.tool_calls += len(message.get("tool_calls") or ())
+    context = normal.prompt_context(messages)
+    if normal.is_empty(context):
+        context = [{"role": "example", "content": "" if example is None else str(example)}]
+        entry.preview = normal.EMPTY_PREVIEW
+    else:
+        entry.preview = normal.preview(context)
+    entry.prompt_key = normal.prompt_key(context)
+    return entry
+
+
+def trajectory_of(
+    entry: Entry,
+    locator: Locator,
+    messages: list[Message],
+    raw: bytes,
+    record: dict[str, Any],
+    *,
+    tools: Any = None,
+    remarks: Sequence[str] = (),
+) -> Trajectory:
+    """Return the trajectory of one conversation, with the metadata that an entry of it holds.
+
+    `raw` is the record as it stands in its file, `record` the decoded record, `remarks` are for a reader.
+    """
+    return Trajectory(
+        messages=messages,
+        metadata=_metadata(entry, locator, remarks),
+        branches=[messages] if messages else [],
+        branch_nodes=[list(range(len(messages)))] if messages else [],
+        trained=[True] if messages else [],
+        tools=normal.tool_definitions(tools),
+        raw=raw,
+        record=record,
+    )
+
+
+def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[str, Any]:
+    """Return `Trajectory.metadata` with the keys that every source has. A value that is not recorded is None."""
+    named = {path: value for path, value in entry.values.items() if path.startswith("rewards.")}
+    return {
+        "uid": locator.uid,
+        "env": entry.env,
+        "agent": entry.agent,
+        "task": {"key": entry.task_key} if entry.task_key else None,
+        "reward": entry.reward,
+        "rewards": {
+            path.removeprefix("rewards.").removesuffix(".score"): {"score": value, "weight": 1.0}
+            for path, value in named.items()
+        },
+        "metrics": {path: value for path, value in entry.values.items() if path not in named and value is not None},
+        "info": {},
+        "advantage": entry.advantage,
+        "logprobs": None,
+        "tool_calls": entry.tool_calls,
+        "completion": {
+            "stop_condition": entry.stop_condition,
+            "truncated": None if entry.truncated is None else bool(entry.truncated),
+            "prompt_tokens": entry.prompt_tokens,
+            "completion_tokens": entry.completion_tokens,
+            "turns": entry.turns,
+        },
+        "timing": None if entry.seconds is None else {"total": entry.seconds},
+        "errors": [{"type": entry.error_type}] if entry.error_type else [],
+        "content_kind": entry.content_kind,
+        "remarks": list(remarks),
+        "locator": place_of(locator),
+        "annotations": [],
+    }
+
+
+def place_of(locator: Locator) -> dict[str, Any]:
+    """Return where a record is, as metadata tells it."""
+    return {
+        "path": locator.path,
+        "line": locator.line,
+        "byte_offset": locator.byte_offset,
+        "byte_length": locator.byte_length,
+        "item": locator.item,
+    }
+
+
+def truth_hash(truth: Any) -> str:
+    """Return a short hash of a recorded ground truth, or '' where none is recorded; [x] counts as x."""
+    while isinstance(truth, list) and len(truth) == 1:
+        truth = truth[0]
+    if truth is None or truth == "" or truth == []:
+        return ""
+    try:
+        encoded = msgspec.json.encode(truth, order="sorted")
+    except (TypeError, ValueError, RecursionError):
+        encoded = repr(truth).encode("utf-8", "surrogatepass")
+    return sha256(encoded).hexdigest()[:16]
+
+
+def add_values(values: dict[str, float | str | None], path: str, recorded: Any, depth: int = 1) -> None:
+    """Add the scalars of a recorded value under their dotted paths; a text too long to be indexed as None."""
+    if isinstance(recorded, Mapping):
+        if depth <= MAX_DEPTH:
+            for name, value in recorded.items():
+                add_values(values, f"{path}.{name}" if path else str(name), value, depth + 1)
+    elif isinstance(recorded, (bool, int, float)):
+        if (finite := number(recorded)) is not None:
+            values[path] = finite
+    elif isinstance(recorded, str):
+        values[path] = recorded if len(recorded) <= MAX_TEXT else None
+
+
+def number(value: Any) -> float | None:
+    """Return a recorded value as a finite float; True and False count as 1 and 0, anything else as missing."""
+    if isinstance(value, (int, float)):
+        try:
+            finite = float(value)
+        except OverflowError:
+            return None
+        return finite if math.isfinite(finite) else None
+    return None
+
+
+def integer(value: Any) -> int | None:
+    """Return a recorded number, or a text that is one, as an integer that SQLite can hold; else None."""
+    if isinstance(value, str) and len(value) <= 20:
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    finite = number(value)
+    return int(finite) if finite is not None and abs(finite) < 2**63 else None
+
+
+def short_text(value: Any) -> str | None:
+    """Return a recorded text or number as a text of one line that can be indexed; anything else is None."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    return normal.one_line(str(value))[:MAX_TEXT]

@@ -1,0 +1,123 @@
+"""Reading many records in the order of their files: only what is said in them, or only what they record.
+
+An export reads thousands of records, and most of their bytes are numbers per token. So a shard stays open for all
+of its records, and only the messages, the tools and the task are decoded; `load` does the rest of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypedDict
+
+import msgspec
+
+from ...messages import tool_definitions
+from ...model import Trajectory
+from ..base import Locator, LocatorError
+from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
+from .graph import branch_paths
+from .load import CHANGED, _sampled, _v0_messages, decoded_object, node_message, pick
+
+Load = Callable[[Path, Sequence[Locator]], Trajectory]
+LINES = ".jsonl"
+
+
+class SpokenNode(TypedDict, total=False):
+    message: Any
+    parent: Any
+    sampled: Any
+
+
+class SpokenTrace(TypedDict, total=False):
+    id: Any
+    rollout_id: Any
+    task: Any
+    answer: Any
+    tools: Any
+    tool_defs: Any
+    oai_tools: Any
+    nodes: list[SpokenNode]
+    prompt: Any
+    completion: Any
+
+
+class SpokenRecord(SpokenTrace, total=False):
+    traces: list[SpokenTrace]
+
+
+DECODER = msgspec.json.Decoder(SpokenRecord)
+
+
+def read_conversations(root: Path, locators: Iterable[Locator], load: Load) -> Iterator[Trajectory]:
+    """Yield a trajectory per locator, in their order: messages, branches, tools and `metadata["task"]`.
+
+    `load` reads what is no line of text. Raises LocatorError where a record is missing or has changed.
+    """
+    for locator, raw in _read(root, locators):
+        yield _conversation(raw, locator) if raw is not None else load(root, [locator])
+
+
+def read_records(root: Path, locators: Iterable[Locator], load: Load) -> Iterator[dict[str, Any]]:
+    """Yield the whole decoded record per locator, an Episode's own fields beside those of the trace that is meant."""
+    for locator, raw in _read(root, locators):
+        if raw is None:
+            yield load(root, [locator]).record
+            continue
+        outer = decoded_object(raw, locator)
+        trace = pick(outer, locator)
+        yield trace if trace is outer else {**{key: outer[key] for key in outer if key != "traces"}, **trace}
+
+
+def _read(root: Path, locators: Iterable[Locator]) -> Iterator[tuple[Locator, bytes | None]]:
+    """Yield each locator with the bytes of its record; None for what stands in no file of lines."""
+    opened: tuple[str, ByteReader] | None = None
+    with ExitStack() as stack:
+        for locator in locators:
+            if not locator.path.endswith(LINES) or locator.layout == "token_exports":
+                yield locator, None
+                continue
+            if opened is None or opened[0] != locator.path:
+                stack.close()
+                opened = (locator.path, stack.enter_context(open_shard(root, locator.path)))
+            yield locator, _record(opened[1], locator)
+
+
+def _record(reader: ByteReader, locator: Locator) -> bytes:
+    offset, length = locator.byte_offset, locator.byte_length
+    if not all(type(number) is int for number in (offset, length)) or offset < 0 or not 0 < length <= MAX_RECORD_BYTES:
+        raise LocatorError(f"The place of a record in {locator.path!r} is out of range: {length} bytes at {offset}.")
+    raw = reader.pread(length, offset)
+    if len(raw) != length:
+        raise LocatorError(CHANGED.format(path=locator.path, what=f"it ends before byte {offset + length:,}"))
+    return raw
+
+
+def _conversation(raw: bytes, locator: Locator) -> Trajectory:
+    outer = _spoken(raw, locator)
+    trace = pick(outer, locator)
+    nodes = trace.get("nodes")
+    if isinstance(nodes, list):
+        paths = branch_paths(nodes)
+        branches = [[node_message(nodes[number]) for number in path] for path in paths]
+        trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
+    else:
+        branches = [_v0_messages(trace)] if "prompt" in trace or "completion" in trace else []
+        paths, trained = [list(range(len(branch))) for branch in branches], [True for _ in branches]
+    return Trajectory(
+        messages=branches[-1] if branches else [],
+        metadata={"task": trace.get("task") or outer.get("task"), "answer": trace.get("answer")},
+        branches=branches,
+        branch_nodes=paths,
+        trained=trained,
+        tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
+    )
+
+
+def _spoken(raw: bytes, locator: Locator) -> dict[str, Any]:
+    try:
+        return DECODER.decode(raw)  # type: ignore[return-value]
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        # Nodes of another shape, NaN, bytes that are no text: read as `load` reads them.
+        return decoded_object(raw, locator)

@@ -1,0 +1,231 @@
+"""From a row to what the index keeps of it, by the roles that a mapping gives to columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, trained_runs
+from ...tokens.templates import Conversation
+from ...tokens.tokenizer import TextTokenizer
+from ..base import Entry, Shard
+from ..conversation import MAX_TEXT, add_values, entry_of, integer, number, short_text
+from .content import TOKEN_IDS, conversation_of
+from .mapping import SPLITS, TRUNCATED, Role, Shape
+from .rows import Row, json_text, kind_of
+from .tokens import TokenNumbers, identify_by_ids, read_tokens
+
+BOOLEANS = {"True": 1.0, "False": 0.0}
+MAX_LIKE = 1000  # characters of a text that a part is taken from
+
+
+@dataclass
+class Reading:
+    """One row read as a trajectory."""
+
+    entry: Entry
+    conversation: Conversation
+    tools: Any = None
+    tokens: Tokens | None = None
+    truth: Any = None
+    remarks: list[str] = field(default_factory=list)
+
+
+class Place(NamedTuple):
+    """Where a row is."""
+
+    offset: int
+    length: int
+    line: int
+    item: int | None = None
+
+
+def read_row(
+    row: Row, shape: Shape, shard: Shard, place: Place, tokenizer: TextTokenizer | None = None, with_ids: bool = True
+) -> Reading:
+    """Return a row as an entry and its conversation; `with_ids=False` leaves token ids out where text is recorded.
+
+    Raises RowError naming the column that does not fit.
+    """
+    values = _Values(row, shape)
+    variant = shape.variants[place.item] if shape.variants and place.item is not None else None
+    is_ids = shape.content.kind == TOKEN_IDS
+    tokens = read_tokens(values.get, with_ids or is_ids, values.remarks)
+    ids = (tokens.ids[: tokens.prompt], tokens.ids[tokens.prompt :]) if tokens and is_ids else ([], [])
+    completion = variant.completion if variant else shape.content.completion
+    conversation = conversation_of(row, shape.content, completion, ids, tokenizer)
+    truth, example = values.get("truth"), _example(values.get("example"))
+    entry = entry_of(shard, conversation.messages, *place, truth=truth, example=example)
+    entry.content_kind = conversation.content_kind
+    if conversation.content_kind == TOKEN_IDS:
+        identify_by_ids(entry, ids[0], tokens)
+    _fill(entry, values)
+    _fill_from_tokens(entry, tokens, values)
+    if variant:
+        entry.values["info.label"] = variant.label
+        if variant.reward:
+            entry.reward = values.number(variant.reward, "reward")
+    tools = values.get("tools") or conversation.tools
+    return Reading(entry, conversation, tools, tokens.streams() if tokens and with_ids else None, truth, values.remarks)
+
+
+class _Values:
+    """The values that the roles of a shape find in a row, with remarks on those that do not fit."""
+
+    def __init__(self, row: Row, shape: Shape) -> None:
+        self.row, self.shape = row, shape
+        self.remarks: list[str] = []
+
+    def get(self, name: str) -> Any:
+        role = self.shape.roles.get(name)
+        return self.resolve(role) if role else None
+
+    def resolve(self, role: Role) -> Any:
+        if role.present is not None:
+            return role.then if self.row.has(role.present) else role.otherwise
+        value = role.constant
+        for column in role.columns:
+            if (found := self.row.get(column)) is not None:
+                value = found
+                break
+        if role.total and isinstance(value, list):
+            numbers = [number(one) for one in value]
+            value = None if None in numbers or not numbers else sum(one for one in numbers if one is not None)
+        if role.like and value is not None:
+            found = role.like.find(str(value)[:MAX_LIKE], whole=True)
+            value = found["part"] if found else None
+        return role.values.get(str(value), value) if role.values else value
+
+    def number(self, role: Role, name: str) -> float | None:
+        value = self.resolve(role)
+        if isinstance(value, str):
+            value = BOOLEANS.get(value, json_text(value) if len(value) <= MAX_TEXT else value)
+        finite = number(value)
+        if finite is None and value is not None and not isinstance(value, float):
+            column = role.columns[0] if role.columns else name
+            self.remarks.append(f"column {column}: expected a number, found {kind_of(value)}")
+        return finite
+
+    def number_at(self, name: str) -> float | None:
+        role = self.shape.roles.get(name)
+        return self.number(role, name) if role else None
+
+    def integer_at(self, name: str) -> int | None:
+        value = self.get(name)
+        found = integer(value)
+        if found is None and value is not None:
+            self.remarks.append(f"column {self.shape.roles[name].columns[:1]}: expected an integer, found {value!r:.40}")
+        return found
+
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """Return the columns whose whole value a role has taken, and those that are never values of their own."""
+        taken = [
+            next((column for column in role.columns if self.row.kind(column) != "null"), role.columns[0])
+            for role in self.shape.roles.values()
+            if role.columns and not role.like
+        ]
+        return self.shape.used.union(taken)
+
+
+def _fill(entry: Entry, values: _Values) -> None:
+    recorded = values.get("id")
+    if isinstance(recorded, (str, int)) and not isinstance(recorded, bool) and 0 < len(str(recorded)) <= MAX_TEXT:
+        entry.uid = str(recorded)
+    if entry.step is None:
+        entry.step = values.integer_at("step")
+    if entry.split is None:
+        entry.split = SPLITS.get(str(values.get("split")).lower())
+    for name in ("env", "agent"):
+        setattr(entry, name, short_text(values.get(name)))
+    entry.group_id, entry.episode_id = short_text(values.get("group")), short_text(values.get("episode"))
+    entry.task_key = short_text(values.get("task"))
+    entry.task = entry.task_key or entry.task
+    entry.stop_condition = short_text(values.get("stop"))
+    entry.truncated = _flag(values.get("truncated"))
+    if entry.truncated is None and entry.stop_condition is not None:
+        entry.truncated = int(entry.stop_condition.lower() in TRUNCATED)
+    error = values.get("error")
+    entry.ok = _flag(values.get("ok"))
+    if error:
+        entry.error_type, entry.ok = _error_type(error), 0
+    for name in ("prompt_tokens", "completion_tokens", "policy_version"):
+        setattr(entry, name, values.integer_at(name))
+    entry.started_at, entry.seconds = values.number_at("started_at"), values.number_at("seconds")
+    _fill_rewards(entry, values)
+    _add_other_values(entry, values)
+
+
+def _fill_rewards(entry: Entry, values: _Values) -> None:
+    named = _named_rewards(values)
+    for name, score in named.items():
+        if score is not None:
+            entry.values[f"rewards.{name}.score"] = score
+    rewards = values.shape.rewards
+    if "reward" in values.shape.roles:
+        entry.reward = values.number_at("reward")
+    elif named and rewards:
+        known = [score for score in named.values() if score is not None]
+        complete = len(known) == len(named) or rewards.skip_missing
+        entry.reward = sum(known) if known and complete else None
+
+
+def _named_rewards(values: _Values) -> dict[str, float | None]:
+    rewards, row = values.shape.rewards, values.row
+    if rewards is None:
+        return {}
+    names = [name for name in rewards.columns if row.has(name)]
+    if rewards.numbers:
+        used = values.used
+        numbers = (name for name in row.cells if name in row.numbers or row.kind(name) == "number")
+        names = [name for name in numbers if name not in used and name not in rewards.leave_out]
+    found = {name: number(row.get(name)) for name in names}
+    inside = row.get(rewards.inside) if rewards.inside else None
+    if isinstance(inside, dict):
+        found |= {str(name): number(score) for name, score in inside.items() if name not in rewards.leave_out}
+    return found
+
+
+def _add_other_values(entry: Entry, values: _Values) -> None:
+    shape, row, used = values.shape, values.row, values.used
+    for name in row.cells:
+        if name in used or row.kind(name) in ("list", "null") or f"rewards.{name}.score" in entry.values:
+            continue
+        value = row.get(name)
+        if isinstance(value, str) and value[:1] == "{":
+            value = json_text(value) or value
+        if isinstance(value, str) and shape.python_booleans:
+            value = BOOLEANS.get(value, value)
+        add_values(entry.values, name, value)
+    for path in [path for path in entry.values if path in used]:
+        del entry.values[path]
+
+
+def _fill_from_tokens(entry: Entry, tokens: TokenNumbers | None, values: _Values) -> None:
+    if not isinstance(values.get("advantage"), list):
+        entry.advantage = values.number_at("advantage")
+    if tokens is None:
+        return
+    if tokens.advantages is not None:
+        entry.advantage = first_of_trained(tokens.advantages, tokens.mask)
+    entry.logprob_mean = mean_of_trained(tokens.logprobs, tokens.mask)
+    runs = trained_runs(tokens.mask)
+    if entry.completion_tokens is None:
+        entry.completion_tokens = sum(end - start for start, end in runs)
+    if entry.prompt_tokens is None:
+        entry.prompt_tokens = runs[-1][0] if runs else len(tokens.mask)
+
+
+def _example(value: Any) -> int | str | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else short_text(value)
+
+
+def _flag(value: Any) -> int | None:
+    return int(value) if isinstance(value, bool) else None
+
+
+def _error_type(error: Any) -> str:
+    if isinstance(error, dict):
+        error = error.get("type") or error.get("error") or error.get("message") or "error"
+    return short_text(error if isinstance(error, (str, int, float)) else "error") or "error"

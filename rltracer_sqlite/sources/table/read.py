@@ -1,0 +1,270 @@
+"""Mappings from TOML: every key checked, every error with the file, the line and the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from .mapping import (
+    KINDS,
+    LAYOUTS,
+    ROLES,
+    SPLITS,
+    Aside,
+    Content,
+    Mapping,
+    MappingError,
+    Rewards,
+    Role,
+    Shape,
+    Template,
+    Test,
+    Variant,
+)
+from .toml import line_of, read_toml
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+SHAPE_KEYS = (
+    "name", "layout", "has", "lacks", "explode", "skip", "python_booleans", "content", "columns", "rewards", "variant",
+)  # fmt: skip
+FILE_KEYS = ("paths", "splits", "table", "repeats")
+MOST_PLACES = 6
+Keys = tuple["str | int", ...]
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Return the mapping of a TOML file. Raises MappingError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MappingError(f"{path} cannot be read as a mapping: {error}.") from None
+    return parse_mapping(text, str(path))
+
+
+def parse_mapping(text: str, file: str) -> Mapping:
+    """Return the mapping of a TOML text; `file` is what errors call it. Raises MappingError."""
+    return _Reading(text, file).mapping(read_toml(text, file))
+
+
+class _Reading:
+    """One mapping being read: knows its text, to say where an error is."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
+        self.splits = SPLITS
+
+    def mapping(self, value: dict[str, Any]) -> Mapping:
+        shapes = value.pop("shape", None)
+        top = ("name", "title", "step_kind", "generic", "files", "aside")
+        self.known(value, top if shapes is not None else (*top, *SHAPE_KEYS[1:]), ())
+        name = self.text_at(value, "name", ())
+        if not NAME.fullmatch(name):
+            raise self.error(("name",), f"{name!r} is no name: use small letters, digits and hyphens")
+        files = self.table(value, "files", ())
+        self.known(files, FILE_KEYS, ("files",))
+        self.splits = {**SPLITS, **self.splits_of(files)}
+        return Mapping(
+            name=name,
+            shapes=self.shapes(shapes, value),
+            title=self.text_at(value, "title", (), ""),
+            step_kind=self.text_at(value, "step_kind", (), "") or None,
+            generic=self.flag(value, "generic", ()),
+            paths=self.templates(files, "paths", ("files",)),
+            table=self.text_at(files, "table", ("files",), "") or None,
+            repeats=self.flag(files, "repeats", ("files",)),
+            asides=tuple(self.aside(one, ("aside", n)) for n, one in enumerate(self.tables(value, "aside", ()))),
+            text=self.text,
+        )
+
+    def shapes(self, written: Any, value: dict[str, Any]) -> tuple[Shape, ...]:
+        if written is None:
+            return (self.shape({key: value[key] for key in SHAPE_KEYS[1:] if key in value}, ()),)
+        if not isinstance(written, list) or not written:
+            raise self.error(("shape",), "expected [[shape]] tables")
+        return tuple(self.shape(one, ("shape", n)) for n, one in enumerate(written))
+
+    def shape(self, value: Any, at: Keys) -> Shape:
+        if at:
+            self.known(value, SHAPE_KEYS, at)
+        content = self.content(self.table(value, "content", at), (*at, "content"))
+        needed = tuple(role.columns[0] for role in content.needed if len(role.columns) == 1)
+        tops = tuple(column for column in needed if "." not in column)
+        columns = self.table(value, "columns", at)
+        self.known(columns, ROLES, (*at, "columns"))
+        roles = {name: self.role(columns[name], (*at, "columns", name)) for name in columns}
+        if content.kind == "token_ids" and not {"prompt_ids", "completion_ids"} <= roles.keys():
+            raise self.error((*at, "content", "kind"), 'kind "token_ids" needs columns.prompt_ids and .completion_ids')
+        rewards = self.rewards(self.table(value, "rewards", at), (*at, "rewards")) if "rewards" in value else None
+        variants = self.tables(value, "variant", at)
+        return Shape(
+            name=self.text_at(value, "name", at, "rows"),
+            layout=self.choice(value, "layout", at, LAYOUTS, "rows"),
+            test=Test(self.texts(value, "has", at) or tops, self.texts(value, "lacks", at)),
+            content=content,
+            roles=roles,
+            rewards=rewards,
+            explode=self.texts(value, "explode", at),
+            variants=tuple(self.variant(one, (*at, "variant", n)) for n, one in enumerate(variants)),
+            skipped=frozenset(self.texts(value, "skip", at)),
+            python_booleans=self.flag(value, "python_booleans", at),
+        )
+
+    def content(self, value: dict[str, Any], at: Keys) -> Content:
+        parts = ("messages", "prompt", "completion", "instructions")
+        self.known(value, ("kind", *parts, "segments", "role", "text", "roles", "drop_nulls", "family"), at)
+        kind = self.choice(value, "kind", at, KINDS, "messages")
+        found = {part: self.role(value[part], (*at, part)) for part in parts if part in value}
+        if kind != "token_ids" and not ("messages" in found or {"prompt", "completion"} & found.keys()):
+            raise self.error(at, 'say which columns hold the conversation: "messages", or "prompt" and "completion"')
+        if kind in ("text", "rendered", "stripped") and not {"prompt", "completion"} <= found.keys():
+            raise self.error((*at, "kind"), f'kind "{kind}" needs both "prompt" and "completion"')
+        return Content(
+            kind=kind,
+            **found,
+            segments=self.text_at(value, "segments", at, "") or None,
+            role=self.text_at(value, "role", at, "role"),
+            text=self.text_at(value, "text", at, "content"),
+            roles=self.text_map(value, "roles", at),
+            drop_nulls=self.flag(value, "drop_nulls", at),
+            family=self.family(value, at),
+        )
+
+    def family(self, value: dict[str, Any], at: Keys) -> str | None:
+        from ...tokens.families import FAMILIES
+
+        names = [family.name for family in FAMILIES]
+        return self.choice(value, "family", at, names, "") or None
+
+    def rewards(self, value: dict[str, Any], at: Keys) -> Rewards:
+        self.known(value, ("columns", "inside", "except", "missing"), at)
+        numbers = value.get("columns") == "numbers"
+        return Rewards(
+            columns=() if numbers else self.texts(value, "columns", at),
+            numbers=numbers,
+            inside=self.text_at(value, "inside", at, "") or None,
+            leave_out=frozenset(self.texts(value, "except", at)),
+            skip_missing=self.choice(value, "missing", at, ("unscored", "skip"), "unscored") == "skip",
+        )
+
+    def variant(self, value: dict[str, Any], at: Keys) -> Variant:
+        self.known(value, ("label", "completion", "reward"), at)
+        for key in ("label", "completion"):
+            if key not in value:
+                raise self.error(at, f"the key {key} is missing")
+        reward = self.role(value["reward"], (*at, "reward")) if "reward" in value else None
+        return Variant(self.text_at(value, "label", at), self.role(value["completion"], (*at, "completion")), reward)
+
+    def aside(self, value: dict[str, Any], at: Keys) -> Aside:
+        self.known(value, ("says", "paths", "has", "lacks"), at)
+        has = self.texts(value, "has", at)
+        test = Test(has, self.texts(value, "lacks", at)) if has else None
+        return Aside(self.text_at(value, "says", at), self.templates(value, "paths", at), test)
+
+    def role(self, value: Any, at: Keys) -> Role:
+        if isinstance(value, (str, list)):
+            return Role(columns=self.texts({"column": value}, "column", at[:-1], at))
+        if not isinstance(value, dict):
+            raise self.error(at, f"expected the name of a column, found {_shown(value)}")
+        self.known(value, ("column", "like", "sum", "values", "value", "present", "then", "otherwise"), at)
+        if not {"column", "value", "present"} & value.keys():
+            raise self.error(at, 'expected "column", "value" or "present"')
+        like = self.text_at(value, "like", at, "")
+        if like and like.count("{}") != 1:
+            raise self.error((*at, "like"), f"{like!r} needs exactly one {{}}: the part to take")
+        return Role(
+            columns=self.texts(value, "column", at),
+            like=self.template(like, (*at, "like")) if like else None,
+            total=self.flag(value, "sum", at),
+            values=self.table(value, "values", at),
+            constant=value.get("value"),
+            present=self.text_at(value, "present", at, "") or None,
+            then=value.get("then"),
+            otherwise=value.get("otherwise"),
+        )
+
+    # -- values of a kind
+
+    def table(self, value: dict[str, Any], key: str, at: Keys) -> dict[str, Any]:
+        found = value.get(key, {})
+        if not isinstance(found, dict):
+            raise self.error((*at, key), f"expected a table, found {_shown(found)}")
+        return found
+
+    def tables(self, value: dict[str, Any], key: str, at: Keys) -> list[dict[str, Any]]:
+        found = value.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise self.error((*at, key), f"expected [[{key}]] tables, found {_shown(found)}")
+        return found
+
+    def text_at(self, value: dict[str, Any], key: str, at: Keys, default: str | None = None) -> str:
+        found = value.get(key, default)
+        if found is None:
+            raise self.error(at, f"the key {key} is missing")
+        if not isinstance(found, str):
+            raise self.error((*at, key), f"expected a text, found {_shown(found)}")
+        return found
+
+    def texts(self, value: dict[str, Any], key: str, at: Keys, shown: Keys | None = None) -> tuple[str, ...]:
+        found = value.get(key, [])
+        listed = [found] if isinstance(found, str) else found
+        if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+            raise self.error(shown or (*at, key), f"expected a name or a list of names, found {_shown(found)}")
+        return tuple(listed)
+
+    def flag(self, value: dict[str, Any], key: str, at: Keys) -> bool:
+        found = value.get(key, False)
+        if not isinstance(found, bool):
+            raise self.error((*at, key), f"expected true or false, found {_shown(found)}")
+        return found
+
+    def choice(self, value: dict[str, Any], key: str, at: Keys, choices: Sequence[str], default: str) -> str:
+        found = value.get(key, default)
+        if found != default and found not in choices:
+            raise self.error((*at, key), f"expected one of {', '.join(choices)}, found {_shown(found)}")
+        return str(found)
+
+    def text_map(self, value: dict[str, Any], key: str, at: Keys) -> dict[str, str]:
+        found = self.table(value, key, at)
+        return {name: self.text_at(found, name, (*at, key)) for name in found}
+
+    def splits_of(self, files: dict[str, Any]) -> dict[str, str]:
+        found = self.text_map(files, "splits", ("files",))
+        for name, split in found.items():
+            if split not in ("train", "eval"):
+                raise self.error(("files", "splits", name), f'expected "train" or "eval", found {split!r}')
+        return found
+
+    def templates(self, value: dict[str, Any], key: str, at: Keys) -> tuple[Template, ...]:
+        return tuple(self.template(one, (*at, key)) for one in self.texts(value, key, at))
+
+    def template(self, written: str, at: Keys) -> Template:
+        if sum(written.count(place) for place in ("*", "{}", "{step}", "{split}")) > MOST_PLACES:
+            raise self.error(at, f"{written!r} has more than {MOST_PLACES} open places")
+        unknown = re.findall(r"\{(?!\}|step\}|split\})[^}]*\}", written)
+        if unknown or max(written.count("{step}"), written.count("{split}")) > 1:
+            raise self.error(at, f"{written!r}: the open places are *, {{step}} and {{split}}, the last two once each")
+        return Template(written, self.splits)
+
+    # -- errors
+
+    def known(self, value: Any, keys: Collection[str], at: Keys) -> None:
+        """Raise an error for a key that a table does not have, with the key that was probably meant."""
+        if not isinstance(value, dict):
+            raise self.error(at, f"expected a table, found {_shown(value)}")
+        for key in value:
+            if key not in keys:
+                close = get_close_matches(key, keys, 1)
+                meant = f"did you mean {close[0]}?" if close else f"the keys here are {', '.join(keys)}"
+                raise self.error((*at, key), f"there is no such key; {meant}")
+
+    def error(self, at: Keys, what: str) -> MappingError:
+        key = ".".join(str(part) for part in at if isinstance(part, str))
+        line = line_of(self.text, at)
+        return MappingError(f"{self.file}, line {line}" + (f", key {key}" if key else "") + f": {what}.")
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if len(repr(value)) <= 60 else type(value).__name__

@@ -1,0 +1,88 @@
+"""The per-token lists of a row: ids, mask, logprobs and advantages, without their padding."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from ...tokens.streams import Tokens, trained_runs
+from ..base import Entry
+from ..conversation import integer, number
+from .rows import RowError
+
+Numbers = list["float | None"]
+
+
+@dataclass
+class TokenNumbers:
+    """What a row records of each of its tokens. `ids` are empty where they were not asked for."""
+
+    ids: list[int]
+    prompt: int  # how many of the ids are the prompt's, where the columns tell
+    mask: list[bool]
+    logprobs: Numbers | None
+    advantages: Numbers | None
+
+    def streams(self) -> Tokens | None:
+        """Return them in the form that all sources share; None without ids."""
+        if not self.ids:
+            return None
+        return Tokens(self.ids, mask=self.mask, logprobs=self.logprobs, advantages=self.advantages)
+
+
+def read_tokens(get: Callable[[str], Any], with_ids: bool, remarks: list[str]) -> TokenNumbers | None:
+    """Return the per-token lists of a row, by the role that names each; None where it has none.
+
+    A list of another length than the others is left out, and `remarks` says so. Raises RowError.
+    """
+    mask, ids, prompt = get("mask"), [], 0
+    if with_ids or not isinstance(mask, list):
+        before = _ids(get, "prompt_ids")
+        ids, prompt = before + _ids(get, "completion_ids"), len(before)
+    length = len(ids) if ids else len(mask) if isinstance(mask, list) else 0
+    if not length:
+        return None
+    if isinstance(mask, list) and len(mask) == length:
+        flags = [bool(one) for one in mask]
+    else:
+        flags = [False] * prompt + [True] * (length - prompt)
+    found = {name: _stream(get(name), name, prompt, length, remarks) for name in ("logprobs", "advantage")}
+    end = min(integer(get("length")) or length, length)  # what is behind it is padding
+    logprobs, advantages = found["logprobs"], found["advantage"]
+    return TokenNumbers(ids[:end], prompt, flags[:end], logprobs and logprobs[:end], advantages and advantages[:end])
+
+
+def _ids(get: Callable[[str], Any], name: str) -> list[int]:
+    value = get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(type(one) is int for one in value):
+        raise RowError(f"{name}: expected a list of token ids")
+    return value
+
+
+def _stream(value: Any, name: str, prompt: int, length: int, remarks: list[str]) -> Numbers | None:
+    if not isinstance(value, list) or not value:
+        return None
+    values = [number(one) for one in value]
+    if len(values) == length:
+        return values
+    if len(values) == length - prompt:
+        return [None] * prompt + values
+    remarks.append(f"{name}: {len(values):,} values for {length:,} tokens")
+    return None
+
+
+def identify_by_ids(entry: Entry, prompt: list[int], tokens: TokenNumbers | None) -> None:
+    """Let the ids of its prompt identify a trajectory whose words are not known."""
+    try:
+        packed = array("q", prompt).tobytes()
+    except OverflowError:
+        raise RowError("a token id that is no token id") from None
+    # Hashed with a mark of its own, so that it never meets the key of a text.
+    entry.prompt_key = blake2b(b"token ids\0" + packed, digest_size=32).hexdigest()
+    entry.preview = f"no tokenizer: {len(prompt):,} prompt tokens"
+    entry.turns = len(trained_runs(tokens.mask)) if tokens else 0

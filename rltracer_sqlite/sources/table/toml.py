@@ -1,0 +1,69 @@
+"""TOML text with the line of each key, so that an error can say where it is."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .mapping import MappingError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Path = Sequence["str | int"]
+HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+KEY = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
+
+
+def read_toml(text: str, file: str) -> dict[str, Any]:
+    """Return the values of a TOML text. Raises MappingError naming the file and the line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MappingError(f"{file}: {error}.") from None
+    except RecursionError:
+        raise MappingError(f"{file}: nested too deeply.") from None
+
+
+def line_of(text: str, path: Path) -> int:
+    """Return the line, counted from 1, on which a key or table stands; for a key in an inline table, its beginning."""
+    best, best_line = 0, 1
+    for line, at in _places(text):
+        common = next((n for n, (a, b) in enumerate(zip(at, path, strict=False)) if a != b), min(len(at), len(path)))
+        if common == len(at) and common > best:
+            best, best_line = common, line
+    return best_line
+
+
+def _places(text: str) -> list[tuple[int, list[str | int]]]:
+    """Return (line, path) of every header and key."""
+    table: list[str | int] = []
+    counts: dict[str, int] = {}
+    places: list[tuple[int, list[str | int]]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := HEADER.match(line):
+            table = _table(header[1] == "[[", _keys(header[2]), counts)
+            places.append((number, table))
+        elif key := KEY.match(line):
+            places.append((number, [*table, *_keys(key[1])]))
+    return places
+
+
+def _table(is_array: bool, keys: list[str], counts: dict[str, int]) -> list[str | int]:
+    path: list[str | int] = []
+    for position, key in enumerate(keys):
+        path.append(key)
+        name = ".".join(map(str, path))
+        if is_array and position == len(keys) - 1:
+            counts[name] = counts.get(name, -1) + 1
+        if name in counts:
+            path.append(counts[name])
+    return path
+
+
+def _keys(written: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in written.split(".")]
