@@ -155,7 +155,7 @@ def one_line(text: str) -> str:
 def _decoded(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

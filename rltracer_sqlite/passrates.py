@@ -106,8 +106,8 @@ def estimate_rate(counts: Iterable[tuple[int, int]]) -> Estimate:
 
     Trajectories of one prompt resemble each other, so the prompts are the sample: the variance is that of a ratio
     of cluster totals, and the interval is Wilson's with the effective sample size p(1-p) / variance, as in Franco,
-    Little, Louis and Slud 2019 (Journal of Survey Statistics and Methodology 7:3). Where all prompts agree on 0 or 1 the variance
-    says nothing, and the number of prompts is taken.
+    Little, Louis and Slud 2019 (Journal of Survey Statistics and Methodology 7:3). Where all prompts agree on 0 or 1
+    the variance says nothing, and the number of prompts is taken.
     """
     pairs = [(scored, successes) for scored, successes in counts if scored]
     prompts, total, passed = len(pairs), sum(n for n, _ in pairs), sum(c for _, c in pairs)
@@ -121,7 +121,7 @@ def estimate_rate(counts: Iterable[tuple[int, int]]) -> Estimate:
 
 
 def estimate_mean(values: Sequence[float], trajectories: int) -> Estimate:
-    """Return the mean of one value between 0 and 1 per prompt, such as pass@k, with its interval as in estimate_rate."""
+    """Return the mean of a value between 0 and 1 per prompt, such as pass@k, with an interval like estimate_rate's."""
     prompts = len(values)
     if not prompts:
         return Estimate(None, None, None, 0)

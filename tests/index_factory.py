@@ -185,7 +185,8 @@ insert into trajectories (run_id, uid, prompt_group_id, step, split, env, reward
 select
     :run, printf('%032x', d.n), g.id, g.step, g.split, g.env, d.passed, d.passed, 1 + d.n % 4, d.n % 3, 1,
     300 + d.n % 100, 500 + d.n % 1000 + g.step, case when d.n % 13 = 0 then 'length' else 'stop' end, d.n % 13 = 0,
-    d.n % 97 <> 0, :run, d.n * 1000, 1000, 'messages', p.preview || ', with words behind it as in life', d.n % 2, d.passed
+    d.n % 97 <> 0, :run, d.n * 1000, 1000, 'messages', p.preview || ', with words behind it as in life', d.n % 2,
+    d.passed
 from drawn d join prompt_groups g on g.id = d.group_id join prompts p on p.id = g.prompt_id order by d.n;
 create temp table counted as
 select prompt_group_id, count(*) as n, sum(success) as c, avg(reward) as mean, min(reward) as low, max(reward) as high

@@ -123,7 +123,8 @@ def plan_query(chart: str, filters: Filters, span: Span) -> Query:
     most = about["most_windows"] // (1 if split else max(span.splits, 1))
     window = filters.window or next(size for size in (*WINDOW_SIZES, steps) if -(-steps // size) <= most)
     if window < 1 or -(-steps // window) > most:
-        raise ChartError(f"Windows of {window} are too many for this chart: {steps:,} steps need at least {-(-steps // most)}")
+        least = -(-steps // most)
+        raise ChartError(f"This chart needs windows of at least {least} for {steps:,} steps, not of {window}")
     parameters = {
         "run_id": str(filters.run_id),
         "split": split,

@@ -24,7 +24,7 @@ def _colours() -> dict[str, dict[str, Any]]:
 
 
 def theme_config(theme: str) -> dict[str, Any]:
-    """Return Vega-Lite's configuration for "light" or "dark": one ink, colours that colour-blind people can tell apart."""
+    """Return Vega-Lite's configuration for "light" or "dark", in colours that colour-blind people tell apart."""
     colours = _colours()[theme]
     ink, muted, rule = colours["ink"], colours["muted"], colours["rule"]
     return {
@@ -95,7 +95,9 @@ def chart_content(chart: str, rows: list[dict[str, Any]], description: str) -> d
         "spec": load_spec(chart),
         "rows": rows,
         "description": description,
-        "themes": {theme: {"background": _colours()[theme]["background"], "config": theme_config(theme)} for theme in THEMES},
+        "themes": {
+            theme: {"background": _colours()[theme]["background"], "config": theme_config(theme)} for theme in THEMES
+        },
     }
 
 
@@ -104,9 +106,8 @@ def render_html(chart: str, rows: list[dict[str, Any]], description: str) -> byt
     static = _static_folder()
     content = json.dumps(chart_content(chart, rows, description), ensure_ascii=True).replace("<", "\\u003c")
     title = escape(load_spec(chart)["usermeta"]["rltracer"]["title"])
-    scripts = "\n".join(
-        f'<script type="module">{_inline((static / name).read_text("utf-8"))}</script>' for name in ("vega.mjs", "charts.js")
-    )
+    sources = [(static / name).read_text("utf-8") for name in ("vega.mjs", "charts.js")]
+    scripts = "\n".join(f'<script type="module">{_inline(source)}</script>' for source in sources)
     styles = (static / "charts.css").read_text("utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en">

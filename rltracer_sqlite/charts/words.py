@@ -69,8 +69,8 @@ def _zero_variance(rows: Sequence[Row]) -> str:
         failed = sum(row["all_failed"] * row["prompt_groups"] for row in series) / groups
         passed = sum(row["all_passed"] * row["prompt_groups"] for row in series) / groups
         parts.append(
-            f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps {_share(failed)} "
-            f"all failed and {_share(passed)} all passed, of {groups:,} groups."
+            f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps "
+            f"{_share(failed)} all failed and {_share(passed)} all passed, of {groups:,} groups."
         )
     return " ".join(parts)
 

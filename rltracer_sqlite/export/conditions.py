@@ -81,8 +81,10 @@ def conditions(connection: sqlite3.Connection, run: OpenRun, preferences: Export
     found.append(Condition("difficulty", "g.fits", {}))
     for number, one in enumerate(preferences.field_filters):
         column = column_of(connection, one.path)
-        unread = column is None
-        found.append(unread_condition(str(one), f"field{number}") if unread else field_condition(one, column, number))
+        if column is None:
+            found.append(unread_condition(str(one), f"field{number}"))
+        else:
+            found.append(field_condition(one, column, number))
     return [*found, unread_condition(WELL_FORMED, "well_formed")]
 
 

@@ -55,9 +55,8 @@ def find_groups(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) 
         {**parameters(run, preferences), "low": low, "high": high},
     )
     if run.spec.only is not None:
-        connection.executemany(
-            "insert or ignore into chosen (run, id) values (?, ?)", ((run.number, id) for id in run.spec.only.ids)
-        )
+        chosen = ((run.number, id) for id in run.spec.only.ids)
+        scratch.insert("insert or ignore into chosen (run, id) values (?, ?)", chosen)
 
 
 def parameters(run: OpenRun, preferences: ExportPreferences) -> dict[str, Any]:

@@ -6,8 +6,9 @@ It lies in a file that SQLite removes by itself, so that a selection among a mil
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from .preferences import ExportError
 from .runs import OpenRun
@@ -46,6 +47,7 @@ create table picks (
     pick integer primary key, run integer, unit integer, window integer, id integer, other integer,
     slot integer, -- its place within its unit, counted from 1
     layer,        -- orders the picks of a slot
+    draw blob,    -- orders them where that is equal
     prompt blob   -- the same for the same prompt in any run
 );
 
@@ -76,6 +78,15 @@ class Scratch:
             self.connection.execute(f"pragma source.cache_size = -{SOURCE_CACHE_KIB}")
         self.attached = run
         return self.connection
+
+    def insert(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert many rows, which may themselves come from a question to this database."""
+        # One transaction for all of them; `source` can only be changed outside of one.
+        self.connection.execute("begin")
+        try:
+            self.connection.executemany(sql, rows)
+        finally:
+            self.connection.execute("commit")
 
     def count(self, table: str) -> int:
         """Return the number of rows of one of the tables."""

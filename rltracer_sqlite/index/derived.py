@@ -20,7 +20,7 @@ create table step_values (
     step integer,                      -- the training step
     split text,                        -- train or eval
     env text,                          -- the environment
-    name text not null,                -- reward, reward_<name>, completion_tokens, turns, tool_calls, truncated or error
+    name text not null,                -- reward, reward_…, completion_tokens, turns, tool_calls, truncated or error
     trajectories integer not null,     -- how many have a value
     total real,                        -- the sum of their values
     mean real generated always as (total / trajectories) virtual -- the mean of their values

@@ -26,6 +26,10 @@ class Line(NamedTuple):
     end: int
     offset: int
 
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
 
 class LongLine(NamedTuple):
     """A complete line of more than MAX_LINE_BYTES, which was passed over."""

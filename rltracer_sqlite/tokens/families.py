@@ -63,7 +63,8 @@ class Family:
 
 FUNCTION_TAGS = PairSyntax("<function=", ">", "<parameter=", ">", "</parameter>", end="</function>")
 ARGUMENT_TAGS = PairSyntax("", "\n", "<arg_key>", "</arg_key>", "</arg_value>", value_open="<arg_value>")
-TOOL_CALL = CallSyntax("<tool_call>", "</tool_call>", pairs=(FUNCTION_TAGS, ARGUMENT_TAGS))
+QWEN_CALL = CallSyntax("<tool_call>", "</tool_call>", pairs=(FUNCTION_TAGS,))
+GLM_CALL = CallSyntax("<tool_call>", "</tool_call>", pairs=(ARGUMENT_TAGS,))
 
 CHATML = Family(
     name="ChatML",
@@ -72,7 +73,7 @@ CHATML = Family(
     roles={"function": "tool", "observation": "tool"},
     ends=("<|im_end|>", "<|endoftext|>"),
     noise=("<|endoftext|>",),
-    calls=(TOOL_CALL,),
+    calls=(QWEN_CALL,),
     results=("<tool_response>", "</tool_response>"),
     stripped_mark=re.compile(r"\A(?:system|user)\n[\s\S]*?^assistant\n", re.M),
     stripped_turn=re.compile(r"^(?P<role>system|user|assistant|tool)\n", re.M),
@@ -165,7 +166,7 @@ GLM = Family(
     roles={"observation": "tool"},
     ends=("<|endoftext|>",),
     noise=("[gMASK]", "<sop>"),
-    calls=(TOOL_CALL,),
+    calls=(GLM_CALL,),
     results=("<tool_response>", "</tool_response>"),
 )
 

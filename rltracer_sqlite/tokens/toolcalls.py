@@ -6,6 +6,7 @@ What is not written as it should be stays text: a call is only what can be told 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 
 from .families import CallSyntax, PairSyntax
 
+TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
 MAX_CALLS = 1_000  # in one turn; what comes after stays text
 
 Call = dict[str, Any]
@@ -183,7 +185,7 @@ def _pairs_call(body: str, pair: PairSyntax, schemas: Schemas) -> Call | None:
     head = body[len(pair.name_open) :]
     name, _, rest = head.partition(pair.name_close)
     name = name.strip()
-    if not name or any(character in name for character in "<>{}\n"):
+    if not TOOL_NAME.fullmatch(name):
         return None
     values = _pairs(rest.rstrip().removesuffix(pair.end) if pair.end else rest, pair)
     if values is None:

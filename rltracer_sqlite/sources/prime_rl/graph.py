@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base import LocatorError
+
+MAX_PATHS = 4_000_000  # messages on all paths together; a comb of 100,000 nodes would have 2,500,000,000
+
 
 def branch_paths(nodes: list[Any]) -> list[list[int]]:
     """Return each root-to-leaf path as node numbers, root first.
 
     A parent that does not come before its node is treated as missing, so that the node begins a path of its own.
+    Raises LocatorError where the paths have more messages together than can be held.
     """
     parents = [valid_parent(node, number) for number, node in enumerate(nodes)]
     inner = set(parents)
-    return [_path_to(leaf, parents) for leaf in range(len(nodes)) if leaf not in inner]
+    leaves = [number for number in range(len(nodes)) if number not in inner]
+    total = _path_lengths(leaves, parents)
+    if total > MAX_PATHS:
+        raise LocatorError(f"The record has {len(leaves):,} branches of together {total:,} messages: too many to show.")
+    return [_path_to(leaf, parents) for leaf in leaves]
+
+
+def _path_lengths(leaves: list[int], parents: list[int | None]) -> int:
+    lengths: list[int] = []
+    for parent in parents:
+        lengths.append(1 if parent is None else lengths[parent] + 1)
+    return sum(lengths[leaf] for leaf in leaves)
 
 
 def valid_parent(node: Any, number: int) -> int | None:

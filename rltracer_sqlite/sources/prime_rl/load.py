@@ -13,13 +13,25 @@ from ...model import Message, Trajectory
 from ..base import Locator, LocatorError
 from ..files import read_bytes
 from ..lines import decode_leniently
+from .entries import recorded_uid
 from .graph import branch_paths
 
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
 
 
 def load_lines(root: Path, locators: Sequence[Locator]) -> Trajectory:
-    """Return the trajectory at the first locator; the further ones are its annotations, oldest first."""
+    """Return the trajectory at the first locator; the further ones are its annotations, oldest first.
+
+    Raises LocatorError where a record is missing, has changed or cannot be decoded.
+    """
+    try:
+        return _load(root, locators)
+    except RecursionError:
+        place = f"byte {locators[0].byte_offset:,} of {locators[0].path}"
+        raise LocatorError(f"The record at {place} is nested too deeply to be shown.") from None
+
+
+def _load(root: Path, locators: Sequence[Locator]) -> Trajectory:
     record = locators[0]
     raw = read_bytes(root, record.path, record.byte_offset, record.byte_length)
     outer = decoded_object(raw, record)
@@ -29,7 +41,7 @@ def load_lines(root: Path, locators: Sequence[Locator]) -> Trajectory:
         if (locator.path, locator.byte_offset, locator.item) == (record.path, record.byte_offset, record.item):
             continue  # a record that stands in a later file only is its own annotation
         found = decoded_object(read_bytes(root, locator.path, locator.byte_offset, locator.byte_length), locator)
-        annotations.append((locator, found if "trace_id" in found else pick(found, locator)))
+        annotations.append((locator, pick(found, locator)))
     for locator, later in annotations:
         trace = _overlaid(trace, later, locator)
     return _trajectory(trace, outer, raw, locators, annotations)
@@ -39,11 +51,14 @@ def decoded_object(raw: bytes, locator: Locator) -> dict[str, Any]:
     """Return the JSON object of a record's bytes. Raises LocatorError when they are none any more."""
     try:
         value = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         try:
             value, _ = decode_leniently(raw)
-        except ValueError:
-            value = None
+        except ValueError as error:
+            raise LocatorError(
+                f"The record at byte {locator.byte_offset:,} of {locator.path} cannot be decoded ({error}): the file is "
+                "damaged, or has changed since it was indexed."
+            ) from None
     if not isinstance(value, dict):
         raise LocatorError(CHANGED.format(path=locator.path, what=f"no record at byte {locator.byte_offset:,}"))
     return value
@@ -54,13 +69,18 @@ def pick(outer: dict[str, Any], locator: Locator) -> dict[str, Any]:
     inner: Any = outer
     if locator.item is not None:
         traces = outer.get("traces")
-        inner = traces[locator.item] if isinstance(traces, list) and locator.item < len(traces) else None
-    recorded = (inner.get("rollout_id") or inner.get("id")) if isinstance(inner, dict) else None
-    by_place = locator.uid.startswith(f"{locator.path}@")
-    if not isinstance(inner, dict) or not (by_place or str(recorded) == locator.uid or len(str(recorded)) > 200):
+        known = isinstance(traces, list) and type(locator.item) is int and 0 <= locator.item < len(traces)
+        inner = traces[locator.item] if known else None
+    if not isinstance(inner, dict) or not _is_meant(inner, locator):
         what = f"another record at byte {locator.byte_offset:,}"
         raise LocatorError(CHANGED.format(path=locator.path, what=what))
     return inner
+
+
+def _is_meant(record: dict[str, Any], locator: Locator) -> bool:
+    # A record without an id is known by its place.
+    by_place = str(locator.uid).startswith(f"{locator.path}@")
+    return by_place or locator.uid in {recorded_uid(record.get(name)) for name in ("id", "rollout_id", "trace_id")}
 
 
 def _overlaid(trace: dict[str, Any], later: dict[str, Any], locator: Locator) -> dict[str, Any]:
@@ -69,7 +89,7 @@ def _overlaid(trace: dict[str, Any], later: dict[str, Any], locator: Locator) ->
     nodes, later_nodes = trace.get("nodes"), later.get("nodes")
     if isinstance(nodes, list) and isinstance(later_nodes, list) and len(nodes) == len(later_nodes):
         # The copy under effective/ has the same nodes, with the trainer's streams added to them.
-        merged["nodes"] = [{**old, **new} for old, new in zip(nodes, later_nodes, strict=True)]
+        merged["nodes"] = [_merged(old, new) for old, new in zip(nodes, later_nodes, strict=True)]
     return merged
 
 
@@ -89,7 +109,8 @@ def _trajectory(
     nodes = trace.get("nodes")
     if isinstance(nodes, list):
         paths = branch_paths(nodes)
-        branches = [[node_message(nodes[number]) for number in path] for path in paths]
+        messages = [node_message(node) for node in nodes]
+        branches = [[messages[number] for number in path] for path in paths]
         trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
     else:
         branches = [_v0_messages(trace)] if "prompt" in trace or "completion" in trace else []
@@ -98,7 +119,7 @@ def _trajectory(
 
     return Trajectory(
         messages=branches[-1] if branches else [],
-        metadata=metadata(trace, outer, branches, locators, annotations),
+        metadata=metadata(trace, outer, locators, annotations),
         branches=branches,
         branch_nodes=paths,
         trained=trained,

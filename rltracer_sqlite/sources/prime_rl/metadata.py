@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...model import Message
 from ..base import Locator
 from .entries import LIMITS, integer, number
 
@@ -13,7 +12,6 @@ from .entries import LIMITS, integer, number
 def metadata(
     trace: dict[str, Any],
     outer: dict[str, Any],
-    branches: list[list[Message]],
     locators: Sequence[Locator],
     annotations: list[tuple[Locator, dict[str, Any]]],
 ) -> dict[str, Any]:
@@ -31,8 +29,8 @@ def metadata(
         "info": info,
         "advantage": number(trace.get("advantage", info.get("advantage"))),
         "logprobs": logprob_summary(trace),
-        "tool_calls": sum(len(message.get("tool_calls", ())) for message in _distinct(trace, branches)),
-        "completion": _completion(trace, branches),
+        "tool_calls": sum(len(_list(message.get("tool_calls"))) for message in _spoken(trace)),
+        "completion": _completion(trace),
         "timing": trace.get("timing"),
         "errors": _errors(trace, outer),
         "locator": _place(locators[0]),
@@ -52,60 +50,65 @@ def named_rewards(trace: dict[str, Any]) -> dict[str, dict[str, float | None]]:
 
 def total_reward(trace: dict[str, Any], rewards: dict[str, dict[str, float | None]]) -> float | None:
     """Return the recorded total, else Σ score × weight; None as soon as one score is missing."""
-    if "reward" in trace:
-        return number(trace["reward"])
+    recorded = number(trace.get("reward"))
+    if recorded is not None:
+        return recorded
     products = [
         None if reward["score"] is None or reward["weight"] is None else reward["score"] * reward["weight"]
         for reward in rewards.values()
     ]
     known = [product for product in products if product is not None]
-    return sum(known) if known and len(known) == len(products) else None
+    return number(sum(known)) if known and len(known) == len(products) else None
 
 
 def logprob_summary(trace: dict[str, Any]) -> dict[str, float | int] | None:
     """Return mean, minimum and count of the sampled tokens' logprobs; None where none are recorded."""
     values = [
         finite
-        for node in trace.get("nodes") or ()
-        if isinstance(node, dict) and isinstance(node.get("logprobs"), list)
-        for value in node["logprobs"]
+        for node in _nodes(trace)
+        for value in _list(node.get("logprobs"))
         if (finite := number(value)) is not None
     ]
     return {"mean": sum(values) / len(values), "min": min(values), "count": len(values)} if values else None
 
 
-def _completion(trace: dict[str, Any], branches: list[list[Message]]) -> dict[str, Any]:
-    calls = [call for call in trace.get("calls") or () if isinstance(call, dict)]
-    holders = [holder for holder in [*calls, *_nodes(trace)] if isinstance(holder.get("usage"), dict)]
-    usages = [holder["usage"] for holder in holders]
-    usage = _dictionary(trace.get("token_usage"))
-    sampled = [value for value in (number(used.get("completion_tokens")) for used in usages) if value is not None]
+def _completion(trace: dict[str, Any]) -> dict[str, Any]:
+    calls, nodes = _dictionaries(trace.get("calls")), _nodes(trace)
+    usages = _usages(calls) or _usages(nodes)
+    total = _dictionary(trace.get("token_usage"))
+    prompt = usages[-1].get("prompt_tokens") if usages else total.get("input_tokens")
+    sampled = [count for used in usages if (count := integer(used.get("completion_tokens"))) is not None]
+    completion = sum(sampled) if sampled else total.get("output_tokens")
     stop, truncated = trace.get("stop_condition"), trace.get("is_truncated")
-    reasons = [holder.get("finish_reason") for holder in [*calls] or _nodes(trace)]
+    reasons = [holder.get("finish_reason") for holder in calls or nodes]
     return {
         "stop_condition": stop,
-        "truncated": truncated if isinstance(truncated, bool) else stop in LIMITS or "length" in reasons[-1:],
-        "prompt_tokens": integer(usages[-1].get("prompt_tokens") if usages else usage.get("input_tokens")),
-        "completion_tokens": integer(sum(sampled) if sampled else usage.get("output_tokens")),
-        "turns": sum(message.get("role") == "assistant" for message in _distinct(trace, branches)),
+        "truncated": truncated if isinstance(truncated, bool) else _is_limit(stop) or "length" in reasons[-1:],
+        "prompt_tokens": integer(trace.get("num_input_tokens") if prompt is None else prompt),
+        "completion_tokens": integer(trace.get("num_output_tokens") if completion is None else completion),
+        "turns": sum(message.get("role") == "assistant" for message in _spoken(trace, sampled_only=True)),
     }
 
 
-def _distinct(trace: dict[str, Any], branches: list[list[Message]]) -> list[dict[str, Any]]:
-    """Return every message once, although branches share their beginnings."""
-    nodes = _nodes(trace)
-    if nodes:
-        return [_dictionary(node.get("message")) | {"tool_calls": _calls(node)} for node in nodes]
-    return [message for branch in branches for message in branch]
+def _usages(holders: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return _dictionaries([holder.get("usage") for holder in holders])
 
 
-def _calls(node: dict[str, Any]) -> list[Any]:
-    calls = _dictionary(node.get("message")).get("tool_calls")
-    return calls if isinstance(calls, list) else []
+def _is_limit(stop: Any) -> bool:
+    return isinstance(stop, str) and stop in LIMITS
+
+
+def _spoken(trace: dict[str, Any], sampled_only: bool = False) -> list[dict[str, Any]]:
+    """Return each recorded message once, although branches share their beginnings; of a v0 row the completion."""
+    if isinstance(trace.get("nodes"), list):
+        nodes = [node for node in _nodes(trace) if not (sampled_only and node.get("sampled") is False)]
+        return [_dictionary(node.get("message")) for node in nodes]
+    completion = trace.get("completion")
+    return [{"role": "assistant"}] if isinstance(completion, str) else _dictionaries(completion)
 
 
 def _nodes(trace: dict[str, Any]) -> list[dict[str, Any]]:
-    return [node for node in trace.get("nodes") or () if isinstance(node, dict)]
+    return _dictionaries(trace.get("nodes"))
 
 
 def _metrics(trace: dict[str, Any]) -> dict[str, Any]:
@@ -120,18 +123,19 @@ def _metrics(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 def _errors(trace: dict[str, Any], outer: dict[str, Any]) -> list[Any]:
-    errors = list(trace.get("errors") or ())
+    errors = [*_list(trace.get("errors"))]
     if trace.get("error"):
         errors.append(trace["error"])
     if outer is not trace:
-        errors += list(outer.get("errors") or ())
+        errors += _list(outer.get("errors"))
     return errors
 
 
 def _env(trace: dict[str, Any], outer: dict[str, Any], info: dict[str, Any]) -> str | None:
     env = outer.get("env")
     named = env.get("name") or env.get("id") if isinstance(env, dict) else env
-    return trace.get("env_name") or info.get("env_name") or named or info.get("env_id")
+    candidates = (trace.get("env_name"), info.get("env_name"), named, info.get("env_id"))
+    return next((text for text in candidates if text and isinstance(text, str)), None)
 
 
 def _place(locator: Locator) -> dict[str, Any]:
@@ -146,3 +150,11 @@ def _place(locator: Locator) -> dict[str, Any]:
 
 def _dictionary(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dictionaries(value: Any) -> list[dict[str, Any]]:
+    return [element for element in _list(value) if isinstance(element, dict)]

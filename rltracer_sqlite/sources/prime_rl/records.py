@@ -199,19 +199,16 @@ PROBE_BYTES = 1 << 16
 
 
 def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record, list[str]]:
-    """Decode the line `buffer[start:end]`; return it with remarks on what had to be left out or replaced.
+    """Decode the line `buffer[start:end]`, which must be JSON of the format's types; there are no remarks on it.
 
-    Raises ValueError with the reason when the line is no JSON object, or does not fit a record at all.
+    Raises ValueError or RecursionError where it is not: then `read_leniently` may help.
     """
     found = buffer.find(ARRAY, start, min(end, start + PROBE_BYTES))
-    try:
-        # An empty first array means a record without tokens, where searching for more of them only costs.
-        if found >= 0 and buffer[found + len(ARRAY) : found + len(ARRAY) + 1] != b"]":
-            return DECODER.decode(without_arrays(buffer, start, end)), []
-        # A copy, since the undecoded parts keep pointing into what they were read from, and the buffer is used again.
-        return DECODER.decode(copied(buffer, start, end)), []
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return _read_again(buffer, start, end)
+    # An empty first array means a record without tokens, where searching for more of them only costs.
+    if found >= 0 and buffer[found + ARRAY_LENGTH : found + ARRAY_LENGTH + 1] != b"]":
+        return DECODER.decode(without_arrays(buffer, start, end)), []
+    # A copy, since the undecoded parts keep pointing into what they were read from, and the buffer is used again.
+    return DECODER.decode(copied(buffer, start, end)), []
 
 
 def copied(buffer: bytearray | bytes, start: int, end: int) -> bytes:
@@ -258,8 +255,11 @@ BAD_PATH = re.compile(r" - at `\$(?P<path>.*)`$")
 PATH_STEPS = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
-def _read_again(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record, list[str]]:
-    """Decode an awkward line leniently, leaving out the parts whose type is not the format's."""
+def read_leniently(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record, list[str]]:
+    """Decode an awkward line; return it with remarks on what was replaced, or left out for its type.
+
+    Raises ValueError with the reason when the line is no JSON object, or does not fit a record at all.
+    """
     value, remark = _decoded_leniently(buffer, start, end)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON {type(value).__name__}, not an object")

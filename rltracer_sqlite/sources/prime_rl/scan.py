@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ..base import Entry, NotRollouts, Position, Problem, Scanned, Shard, Update
-from ..files import open_shard
+from ..files import ByteReader, PlainFile, open_shard
 from ..lines import Line, Tail, complete_lines, decode_leniently
 from .entries import trace_entries, update
-from .records import Record, copied, kind, read_record
+from .records import Record, copied, kind, read_leniently, read_record
 from .v0 import flat_values, v0_entry
 
 COMMIT_RECORDS = 4000
 COMMIT_BYTES = 1 << 28
+PROBE_LINES = 100  # of a file in no known layout, before it is put aside
+PROBE_BYTES = 16 << 20
 SHORT = 64  # bytes; a longer blank line is told as a problem
 LFS_POINTER = b"version https://git-lfs"
 # What else these systems write as JSONL: known, and no trajectories.
@@ -37,73 +39,82 @@ class Unknown:
     what: str
 
     def problem(self) -> Problem:
-        count = f"{self.lines:,} lines that are" if self.lines > 1 else "a line that is"
-        return Problem(self.line, self.offset, self.length, f"{count} no rollout record ({self.what})")
+        count = f"{self.lines:,} lines that are no rollout records (the first: " if self.lines > 1 else ""
+        reason = f"{count or 'a line that is no rollout record ('}{self.what})"
+        return Problem(self.line, self.offset, self.length, reason)
 
 
 def scan_lines(root: Path, shard: Shard, start: Position) -> Iterator[Scanned]:
-    """Yield what a shard holds from `start` on. Raises NotRollouts when its first line shows that it holds none."""
+    """Yield what a shard holds from `start` on. Raises NotRollouts when its first lines show that it holds none."""
     number, records, last_commit, unknown = start.line, 0, start.offset, None
+    doubtful = shard.layout == "file" and start.offset == 0
     with open_shard(root, shard.path) as reader:
         for line in complete_lines(reader, start.offset):
             if isinstance(line, Tail):
+                if unknown and doubtful:
+                    raise NotRollouts(unknown.what)
                 if unknown:
                     yield unknown.problem()
-                if line.offset == 0 and line.length:
-                    _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
-                yield Position(line.offset, number, line.length)
+                yield from _tail(reader, line, number)
                 return
             number += 1
-            for found in _line(line, shard, number):
+            for found in _line(line, shard, number) if isinstance(line, Line) else [line.problem(number)]:
                 if isinstance(found, Unknown):
                     unknown = _joined(unknown, found)
                     continue
                 if unknown:
                     yield unknown.problem()
-                    unknown = None
+                unknown, doubtful = None, False
                 yield found
+            if unknown and doubtful and (unknown.lines >= PROBE_LINES or line.offset >= PROBE_BYTES):
+                raise NotRollouts(unknown.what)
             records += 1
-            after = line.offset + line.end - line.start + 1
+            after = line.offset + line.length + 1
             if unknown is None and (records >= COMMIT_RECORDS or after - last_commit >= COMMIT_BYTES):
                 yield Position(after, number)
                 records, last_commit = 0, after
 
 
+def _tail(reader: ByteReader, tail: Tail, number: int) -> Iterator[Problem | Position]:
+    if tail.offset == 0 and tail.length:
+        _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
+    if tail.length and not isinstance(reader, PlainFile):
+        # Nothing is appended to a compressed file: the rest of the line will not come.
+        yield Problem(number + 1, tail.offset, tail.length, "the compressed file ends in the middle of a line")
+    yield Position(tail.offset, number, tail.length)
+
+
 def _line(line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Problem | Unknown]:
     buffer, start, end, offset = line
-    length = end - start
-    if length < SHORT and not buffer[start:end].strip():
+    if line.length < SHORT and not buffer[start:end].strip():
         return  # a blank line
-    try:
-        record, remarks = read_record(buffer, start, end)
-    except ValueError as error:
-        if offset == 0:
-            _refuse_pointer(bytes(buffer[start : start + len(LFS_POINTER)]))
-        yield Problem(number, offset, length, f"not readable: {error}")
-        return
-    found = list(_found(record, buffer, line, shard, number))
-    if not found:
-        what = OTHER_KINDS.get(kind(record) or "") or _keys(copied(buffer, start, end))
-        if shard.layout == "file" and number == 1:
-            raise NotRollouts(what)
-        yield Unknown(number, offset, length, 1, what)
-        return
-    for remark in remarks:
-        yield Problem(number, offset, length, f"read in part: {remark}")
-    yield from found
+    reason = ""
+    for read in (read_record, read_leniently):
+        try:
+            record, remarks = read(buffer, start, end)
+            found = list(_found(record, line, shard, number))
+        except RecursionError:
+            reason = "nested too deeply"
+        except ValueError as error:
+            reason = str(error)
+        else:
+            yield from (Problem(number, offset, line.length, f"read in part: {remark}") for remark in remarks)
+            yield from found or [Unknown(number, offset, line.length, 1, _what(record, line))]
+            return
+    if offset == 0:
+        _refuse_pointer(bytes(buffer[start : start + len(LFS_POINTER)]))
+    yield Problem(number, offset, line.length, f"not readable: {reason}")
 
 
-def _found(
-    record: Record, buffer: bytearray, line: Line, shard: Shard, number: int
-) -> Iterator[Entry | Update | Problem]:
-    length, what = line.end - line.start, kind(record)
+def _found(record: Record, line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Problem]:
+    what = kind(record)
     if what in ("trace", "episode"):
-        yield from trace_entries(record, shard, line.offset, length, number)
+        yield from trace_entries(record, shard, line.offset, line.length, number)
     elif what == "v0":
-        flat = flat_values(copied(buffer, line.start, line.end)) if record.metrics is None else {}
-        yield v0_entry(record, shard, line.offset, length, number, flat)
+        flat = flat_values(copied(*line[:3])) if record.metrics is None else {}
+        yield v0_entry(record, shard, line.offset, line.length, number, flat)
     elif what == "update":
-        yield update(record, line.offset, length, number)
+        yield update(record, line.offset, line.length, number)
 
 
 def _joined(before: Unknown | None, now: Unknown) -> Unknown:
@@ -113,8 +124,14 @@ def _joined(before: Unknown | None, now: Unknown) -> Unknown:
     return Unknown(before.line, before.offset, length, before.lines + 1, before.what)
 
 
-def _keys(line: bytes) -> str:
-    value: Any = decode_leniently(line)[0]
+def _what(record: Record, line: Line) -> str:
+    """Say what a line is that is no rollout record."""
+    if known := OTHER_KINDS.get(kind(record) or ""):
+        return known
+    try:
+        value: Any = decode_leniently(copied(*line[:3]))[0]
+    except ValueError:
+        value = None
     names = [str(name)[:40] for name in value] if isinstance(value, dict) else []
     return "keys: " + ", ".join(names[:8]) + (" …" if len(names) > 8 else "") if names else "no keys"
 

@@ -29,16 +29,18 @@ class Reading:
     tools: Any = None
     tokens: Tokens | None = None
     truth: Any = None
+    ids: list[int] = field(default_factory=list)  # where they are the content
     remarks: list[str] = field(default_factory=list)
 
 
 class Place(NamedTuple):
-    """Where a row is."""
+    """Where a row is. In a file without lines, `line` is the number of the row, and `numbered` is true."""
 
     offset: int
     length: int
     line: int
     item: int | None = None
+    numbered: bool = False
 
 
 def read_row(
@@ -56,7 +58,9 @@ def read_row(
     completion = variant.completion if variant else shape.content.completion
     conversation = conversation_of(row, shape.content, completion, ids, tokenizer)
     truth, example = values.get("truth"), _example(values.get("example"))
-    entry = entry_of(shard, conversation.messages, *place, truth=truth, example=example)
+    entry = entry_of(shard, conversation.messages, *place[:4], truth=truth, example=example)
+    if place.numbered:
+        entry.uid = f"{shard.path}@{place.offset}.{place.line}" + ("" if place.item is None else f".{place.item}")
     entry.content_kind = conversation.content_kind
     if conversation.content_kind == TOKEN_IDS:
         identify_by_ids(entry, ids[0], tokens)
@@ -67,7 +71,8 @@ def read_row(
         if variant.reward:
             entry.reward = values.number(variant.reward, "reward")
     tools = values.get("tools") or conversation.tools
-    return Reading(entry, conversation, tools, tokens.streams() if tokens and with_ids else None, truth, values.remarks)
+    streams = tokens.streams() if tokens and with_ids else None
+    return Reading(entry, conversation, tools, streams, truth, [*ids[0], *ids[1]], values.remarks)
 
 
 class _Values:

@@ -1,0 +1,53 @@
+"""The folder of an analysis: prompts, windows and unscored trajectories as CSV and JSON, and a Markdown report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .report import markdown_report
+from .runs import RunAnalysis, count_scored, histograms
+from .selection import Selection, UnscoredTrajectory
+
+
+def write_analysis(folder: Path, selection: Selection, ks: Sequence[int], runs: Sequence[RunAnalysis]) -> list[Path]:
+    """Write prompts.csv, prompts.json, windows.csv, unscored.csv, analysis.json and report.md; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    prompts = [metric.as_row() for run in runs for metric in run.metrics]
+    windows = [window.as_row() for run in runs for window in run.windows]
+    unscored = [{"run": run.run, **item._asdict()} for run in runs for item in run.unscored]
+    analysis = {
+        "selection": {**selection.as_dict(), "k": list(ks)},
+        "runs": [{"run": run.run, "success": run.rule, **count_scored(run)} for run in runs],
+        "windows": windows,
+        "histograms": [histogram for run in runs for histogram in histograms(run, ks)],
+    }
+    tables = {
+        "prompts.csv": (prompts, ()),
+        "windows.csv": (windows, ()),
+        "unscored.csv": (unscored, ("run", *UnscoredTrajectory._fields)),
+    }
+    texts = {
+        "prompts.json": _json(prompts),
+        "analysis.json": _json(analysis),
+        "report.md": "\n".join(markdown_report(selection, ks, runs)) + "\n",
+    }
+    for name, (rows, columns) in tables.items():
+        _write_csv(folder / name, rows, columns)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in (*tables, *texts)]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _write_csv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows[0] if rows else columns)
+        writer.writerows(row.values() for row in rows)

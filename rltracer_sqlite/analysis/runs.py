@@ -1,0 +1,68 @@
+"""What was found of one run, and what the files and the report have in common."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..passrates import PASS_BINS, SuccessRule, pass_bin
+from .metrics import PromptMetric, prompt_metrics
+from .selection import Selection, UnscoredTrajectory, first_step, list_unscored, read_counts
+from .windows import WindowSummary, summarise_windows
+
+
+@dataclass(frozen=True)
+class RunAnalysis:
+    """What was found of one run: `rule` is the success rule that was applied, in words."""
+
+    run: str
+    rule: str
+    metrics: list[PromptMetric]
+    windows: list[WindowSummary]
+    unscored: list[UnscoredTrajectory]
+
+
+def analyse_run(
+    connection: sqlite3.Connection, run_id: int, selection: Selection, ks: Sequence[int] = (1, 4, 8)
+) -> RunAnalysis:
+    """Return the metrics and summaries of one run. Raises SuccessRuleError where the index lacks the rule's value."""
+    name, path, threshold = connection.execute(
+        "select name, success_path, success_threshold from runs where id = ?", (run_id,)
+    ).fetchone()
+    rule = selection.rule or SuccessRule(path, threshold)
+    counts = read_counts(connection, run_id, selection)
+    metrics = prompt_metrics(name, counts, first_step(connection, run_id, selection), selection.window, ks)
+    windows = summarise_windows(metrics, ks)
+    return RunAnalysis(name, str(rule), metrics, windows, list_unscored(connection, run_id, selection))
+
+
+def count_scored(run: RunAnalysis) -> dict[str, int]:
+    """Return how many trajectories a run has, and how many of them are scored and unscored."""
+    trajectories = sum(metric.count.trajectories for metric in run.metrics)
+    scored = sum(metric.count.scored for metric in run.metrics)
+    return {"trajectories": trajectories, "scored": scored, "unscored": trajectories - scored}
+
+
+def histograms(run: RunAnalysis, ks: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the number of prompts per bin, for the pass rate and for pass@k, of each window and split."""
+    found = []
+    for window in (window for window in run.windows if window.env is None):
+        place = {name: window.as_row()[name] for name in ("run", "window", "step_first", "step_last", "split")}
+        found.append({**place, "of": "pass_rate", "prompts": window.bins})
+        members = [m for m in run.metrics if (m.count.window, m.count.split) == (window.window, window.split)]
+        for k in (k for k in ks if k > 1):
+            bins = dict.fromkeys((bin.label for bin in PASS_BINS), 0)
+            for metric in members:
+                value = metric.pass_at[k]
+                if value is not None:
+                    bins[_bin_of(value)] += 1
+            found.append({**place, "of": f"pass_at_{k}", "prompts": bins})
+    return found
+
+
+def _bin_of(value: float) -> str:
+    # pass@k is the nearest float to its fraction, so 0 and 1 are met exactly.
+    numerator, denominator = value.as_integer_ratio()
+    return pass_bin(denominator, numerator) or PASS_BINS[0].label

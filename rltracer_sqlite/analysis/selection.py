@@ -1,0 +1,158 @@
+"""What is analysed, and the counts of it: one row per window, split, env and prompt."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..passrates import SuccessRule, success_column
+
+STORED = """
+    select g.step as step, g.split as split, g.env as env, g.prompt_id as prompt_id, g.zero_variance as zero_variance,
+        g.trajectories as trajectories, g.scored as scored, g.successes as successes
+    from prompt_groups g
+    where g.run_id = :run {filters}
+"""
+RECOUNTED = """
+    select g.step as step, g.split as split, g.env as env, g.prompt_id as prompt_id, g.zero_variance as zero_variance,
+        count(*) as trajectories, count({value}) as scored, coalesce(sum({value} >= :threshold), 0) as successes
+    from prompt_groups g join trajectories t on t.prompt_group_id = g.id
+    where g.run_id = :run {filters}
+    group by g.id
+"""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which trajectories to analyse and how. None: no limit; for `window` one window, for `rule` the run's own rule.
+
+    Windows begin at the first step of the run within the step range, whatever the split and env, so that the windows
+    of splits and envs are the same.
+    """
+
+    window: int | None = None
+    split: str | None = None
+    env: str | None = None
+    step_start: int | None = None
+    step_end: int | None = None
+    rule: SuccessRule | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the selection with its rule in words."""
+        return {**vars(self), "rule": str(self.rule) if self.rule else None}
+
+
+class PromptCount(NamedTuple):
+    """The counts of one prompt in one window, split and env."""
+
+    window: int | None
+    split: str | None
+    env: str | None
+    prompt_id: int
+    prompt_key: str
+    task: str
+    preview: str
+    prompt_groups: int
+    zero_variance: int  # groups whose rewards are all equal
+    trajectories: int
+    scored: int
+    successes: int
+
+
+class UnscoredTrajectory(NamedTuple):
+    """A trajectory without a value that decides success, and where its record is."""
+
+    id: int
+    uid: str
+    step: int | None
+    split: str | None
+    env: str | None
+    error_type: str | None
+    path: str
+    line: int | None
+    preview: str
+
+
+def first_step(connection: sqlite3.Connection, run_id: int, selection: Selection) -> int | None:
+    """Return the step at which the windows begin."""
+    row = connection.execute(
+        """
+        select min(step) from prompt_groups
+        where run_id = :run and (:start is null or step >= :start) and (:end is null or step <= :end)
+        """,
+        {"run": run_id, "start": selection.step_start, "end": selection.step_end},
+    ).fetchone()
+    return None if row[0] is None else int(row[0])
+
+
+def read_counts(connection: sqlite3.Connection, run_id: int, selection: Selection) -> list[PromptCount]:
+    """Return the counts of a run, in the order of window, split, env and prompt key.
+
+    Raises SuccessRuleError where the rule names a value that the index does not hold.
+    """
+    first = first_step(connection, run_id, selection)
+    parameters: dict[str, Any] = {**_parameters(run_id, selection), "first": first, "size": selection.window}
+    if selection.rule is None:
+        groups = STORED.format(filters=_filters(selection, "g"))
+    else:
+        value = _number(success_column(connection, selection.rule.path))
+        groups = RECOUNTED.format(filters=_filters(selection, "g"), value=value)
+    rows = connection.execute(
+        f"""
+        select case when :size is null and step is not null then 0 else (step - :first) / :size end as place,
+            g.split, g.env, g.prompt_id, p.key, p.task, p.preview, count(*), coalesce(sum(zero_variance), 0),
+            sum(trajectories), sum(scored), sum(successes)
+        from ({groups}) g join prompts p on p.id = g.prompt_id
+        group by place, g.split, g.env, g.prompt_id
+        order by place, g.split, g.env, p.key, p.task
+        """,
+        parameters,
+    )
+    return [PromptCount(*row) for row in rows]
+
+
+def list_unscored(connection: sqlite3.Connection, run_id: int, selection: Selection) -> list[UnscoredTrajectory]:
+    """Return the trajectories of the selection whose success is not known."""
+    value = "t.success" if selection.rule is None else _number(success_column(connection, selection.rule.path))
+    rows = connection.execute(
+        f"""
+        select t.id, t.uid, t.step, t.split, t.env, t.error_type, s.path, t.line, t.preview
+        from trajectories t join shards s on s.id = t.shard_id
+        where t.run_id = :run and {value} is null {_filters(selection, "t")} order by t.id
+        """,
+        _parameters(run_id, selection),
+    )
+    return [UnscoredTrajectory(*row) for row in rows]
+
+
+def _filters(selection: Selection, table: str) -> str:
+    given = {
+        "split": "= :split",
+        "env": "= :env",
+        "step_start": ">= :step_start",
+        "step_end": "<= :step_end",
+    }
+    conditions = [
+        f"and {table}.{name.partition('_')[0]} {comparison}"
+        for name, comparison in given.items()
+        if getattr(selection, name) is not None
+    ]
+    return " ".join(conditions)
+
+
+def _parameters(run_id: int, selection: Selection) -> dict[str, Any]:
+    return {
+        "run": run_id,
+        "split": selection.split,
+        "env": selection.env,
+        "step_start": selection.step_start,
+        "step_end": selection.step_end,
+        "threshold": selection.rule.threshold if selection.rule else None,
+    }
+
+
+def _number(column: str) -> str:
+    # A column made for a recorded path takes any value: what is no number does not score.
+    quoted = 't."' + column.replace('"', '""') + '"'
+    return f"(case when typeof({quoted}) in ('integer', 'real') then {quoted} end)"

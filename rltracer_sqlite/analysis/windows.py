@@ -1,0 +1,116 @@
+"""The summary of a window: rates with intervals, and how its prompts fared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..passrates import PASS_BINS, Estimate, estimate_mean, estimate_rate
+from .metrics import PromptMetric
+
+
+@dataclass(frozen=True)
+class WindowSummary:
+    """One window of a run and split, in one env or (`env` is None) in all of them."""
+
+    run: str
+    window: int | None
+    step_first: int | None
+    step_last: int | None
+    split: str | None
+    env: str | None
+    prompts: int
+    prompt_groups: int
+    trajectories: int
+    scored: int
+    successes: int
+    pass_rate: Estimate  # successes / scored
+    pass_at: dict[int, Estimate]  # the mean over the prompts with at least k scored trajectories
+    bins: dict[str, int]  # prompts by pass-rate bin
+    unscored_prompts: int
+    zero_variance: int  # prompt groups whose rewards are all equal
+    gained: int
+    lost: int
+
+    def as_row(self) -> dict[str, Any]:
+        """Return it as one flat row: what windows.csv and analysis.json hold."""
+        row: dict[str, Any] = {
+            "run": self.run,
+            "window": self.window,
+            "step_first": self.step_first,
+            "step_last": self.step_last,
+            "split": self.split,
+            "env": self.env,
+            "prompts": self.prompts,
+            "trajectories": self.trajectories,
+            "scored": self.scored,
+            "unscored": self.trajectories - self.scored,
+            "successes": self.successes,
+            **_flat("pass_rate", self.pass_rate),
+        }
+        for k, estimate in self.pass_at.items():
+            row |= {**_flat(f"mean_pass_at_{k}", estimate), f"prompts_with_{k}": estimate.prompts}
+        return row | {
+            "prompts_all_failed": self.bins[PASS_BINS[0].label],
+            "prompts_all_passed": self.bins[PASS_BINS[-1].label],
+            "prompts_unscored": self.unscored_prompts,
+            "gained": self.gained,
+            "lost": self.lost,
+            "prompt_groups": self.prompt_groups,
+            "zero_variance_groups": self.zero_variance,
+        }
+
+
+def summarise_windows(metrics: Iterable[PromptMetric], ks: Sequence[int]) -> list[WindowSummary]:
+    """Return a summary per window and split, followed by one per env where the window has several."""
+    windows: dict[tuple[Any, ...], list[PromptMetric]] = {}
+    for metric in metrics:
+        windows.setdefault((metric.run, metric.count.window, metric.count.split), []).append(metric)
+    summaries = []
+    for members in windows.values():
+        summaries.append(_summarise(members, None, ks))
+        envs: dict[str | None, list[PromptMetric]] = {}
+        for metric in members:
+            envs.setdefault(metric.count.env, []).append(metric)
+        if len(envs) > 1:
+            summaries += [_summarise(inner, env or "", ks) for env, inner in envs.items()]
+    return summaries
+
+
+def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[int]) -> WindowSummary:
+    first = members[0]
+    counts = [metric.count for metric in members]
+    bins = Counter(metric.pass_bin for metric in members)
+    changes = Counter(metric.change for metric in members)
+    return WindowSummary(
+        run=first.run,
+        window=first.count.window,
+        step_first=first.step_first,
+        step_last=first.step_last,
+        split=first.count.split,
+        env=env,
+        prompts=len(members),
+        prompt_groups=sum(count.prompt_groups for count in counts),
+        trajectories=sum(count.trajectories for count in counts),
+        scored=sum(count.scored for count in counts),
+        successes=sum(count.successes for count in counts),
+        pass_rate=estimate_rate((count.scored, count.successes) for count in counts),
+        pass_at={k: _mean_pass_at(members, k) for k in ks},
+        bins={bin.label: bins[bin.label] for bin in PASS_BINS},
+        unscored_prompts=bins[None],
+        zero_variance=sum(count.zero_variance for count in counts),
+        gained=changes["gained"],
+        lost=changes["lost"],
+    )
+
+
+def _mean_pass_at(members: Sequence[PromptMetric], k: int) -> Estimate:
+    known = [(metric.pass_at[k], metric.count.scored) for metric in members]
+    values = [value for value, _ in known if value is not None]
+    return estimate_mean(values, sum(scored for value, scored in known if value is not None))
+
+
+def _flat(name: str, estimate: Estimate) -> dict[str, float | None]:
+    return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}

@@ -1,0 +1,131 @@
+"""`rltracer analyze`: pass rates of prompts in windows of steps, as CSV, JSON and a report."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import printable
+
+if TYPE_CHECKING:
+    from ..analysis import RunAnalysis, Selection
+
+
+@click.command("analyze", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DB|RUN...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("analysis"), help="The folder to write to."
+)
+@click.option("--run", help="Only this run of an index, by name or number. Default: all of them.")
+@click.option("--window", type=click.IntRange(min=0), default=40, help="Steps per window; 0: all in one. Default: 40.")
+@click.option("--k", "ks", default="1,4,8", help="The k of pass@k, separated by commas. Default: 1,4,8.")
+@click.option("--success", metavar="RULE", help="Another rule for this analysis, for example 'reward >= 0.5'.")
+@click.option("--split", help="Only this split, for example train or eval.")
+@click.option("--env", help="Only this environment.")
+@click.option("--step-start", type=int, help="From this step on; the first window begins here.")
+@click.option("--step-end", type=int, help="Up to this step.")
+@click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for a RUN whose files hold token ids.")
+def command(
+    paths: tuple[Path, ...],
+    output: Path,
+    run: str | None,
+    window: int,
+    ks: str,
+    success: str | None,
+    split: str | None,
+    env: str | None,
+    step_start: int | None,
+    step_end: int | None,
+    tokenizer: str | None,
+) -> None:
+    """Report how often each prompt was solved, and which prompts moved, in windows of steps.
+
+    Give an index (DB), or a run's folder (RUN), which is indexed into the user's cache first. The folder gets
+    prompts.csv and prompts.json (a row per prompt and window), windows.csv (a row per window), unscored.csv,
+    analysis.json and report.md.
+
+    \b
+    Examples:
+      rltracer analyze run.sqlite --split train --window 40 --k 1,4
+      rltracer analyze /data/run-a /data/run-b --success 'rewards.reward.score >= 0.5' -o compared
+    """
+    from ..analysis import Selection, write_analysis
+    from ..passrates import SuccessRuleError, parse_rule
+
+    sizes = parse_ks(ks)
+    try:
+        rule = parse_rule(success) if success else None
+        selection = Selection(window or None, split, env, step_start, step_end, rule)
+        runs = [found for path in paths for found in _analyse(path, run, selection, sizes, tokenizer)]
+    except SuccessRuleError as error:
+        raise click.ClickException(printable(f"{error}.")) from None
+    try:
+        write_analysis(output, selection, sizes, runs)
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+    for analysis in runs:
+        click.echo(_summary(analysis))
+    click.echo(printable(f"Written to {output}: report.md, prompts.csv, windows.csv and more"))
+
+
+def parse_ks(text: str) -> list[int]:
+    """Return the whole numbers of '1,4,8', in order and each once. Raises BadParameter."""
+    try:
+        sizes = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        sizes = []
+    if not sizes or sizes[0] < 1:
+        raise click.BadParameter(f"{text!r} is no list of whole numbers from 1 on, such as 1,4,8.", param_hint="--k")
+    return sizes
+
+
+def _analyse(
+    path: Path, run: str | None, selection: Selection, ks: list[int], tokenizer: str | None
+) -> list[RunAnalysis]:
+    from ..analysis import analyse_run
+    from .success import chosen_runs
+
+    connection, indexed = _open(path, tokenizer)
+    try:
+        ids = [indexed] if indexed is not None else [run_id for run_id, _ in chosen_runs(connection, run)]
+        return [analyse_run(connection, run_id, selection, ks) for run_id in ids]
+    finally:
+        connection.close()
+
+
+def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
+    """Open an index, or bring the index of a run's folder up to date and open it; return its run's id in this case."""
+    from ..index.database import finish_writing, open_for_writing, open_index
+
+    if not path.exists() or (path.is_file() and path.open("rb").read(16) == b"SQLite format 3\0"):
+        return open_index(path), None
+    from ..adapter import cached_index
+    from ..index.refresh import refresh_run
+    from ..index.runs import ensure_run
+    from ..sources import source_for
+
+    source = source_for(path, tokenizer)
+    index = cached_index(path.absolute())
+    index.parent.mkdir(parents=True, exist_ok=True)
+    connection = open_for_writing(index)
+    try:
+        run_id = ensure_run(connection, source.name, path, tokenizer=tokenizer)
+        refresh_run(connection, source, path, run_id)
+    finally:
+        finish_writing(connection)
+    return open_index(index), run_id
+
+
+def _summary(analysis: RunAnalysis) -> str:
+    from ..analysis.runs import count_scored
+
+    counts = count_scored(analysis)
+    unscored = f", {counts['unscored']:,} without a value" if counts["unscored"] else ""
+    windows = len({(window.window, window.split) for window in analysis.windows})
+    return printable(
+        f"{analysis.run}: {analysis.rule}; {counts['scored']:,} scored trajectories{unscored}; "
+        f"{len(analysis.metrics):,} rows of prompts in {windows:,} windows"
+    )

@@ -1,0 +1,96 @@
+"""`rltracer plot`: a chart of a run as SVG, PNG or HTML."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from . import printable
+
+CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
+FORMATS = (".svg", ".png", ".html")
+
+
+@click.command("plot", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("chart", type=click.Choice([name.replace("_", "-") for name in CHARTS]))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file: .svg, .png or .html.")
+@click.option("--run", help="Which run, by name or number, where the index holds several.")
+@click.option("--split", help="Only this split, for example train or eval.")
+@click.option("--env", help="Only this environment.")
+@click.option("--step-start", type=int, help="From this step on.")
+@click.option("--step-end", type=int, help="Up to this step.")
+@click.option("--window", type=click.IntRange(min=1), help="Steps per point, panel or cell. Default: as fits.")
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="For .svg and .png.")
+@click.option("--scale", type=click.FloatRange(0.5, 10), default=2.0, help="Pixels per unit, for .png. Default: 2.")
+def command(
+    database: Path,
+    chart: str,
+    output: Path,
+    run: str | None,
+    split: str | None,
+    env: str | None,
+    step_start: int | None,
+    step_end: int | None,
+    window: int | None,
+    theme: str,
+    scale: float,
+) -> None:
+    """Draw a chart of a run in DATABASE, the same as on its page.
+
+    SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
+    reader's light or dark theme.
+
+    \b
+    Examples:
+      rltracer plot run.sqlite pass-rate -o pass-rate.svg
+      rltracer plot run.sqlite difficulty -o map.html --split train --window 20
+    """
+    from ..charts import ChartError, Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
+    from ..index.database import open_index
+    from .success import chosen_runs
+
+    if output.suffix.lower() not in FORMATS:
+        raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
+    name = chart.replace("-", "_")
+    connection = open_index(database)
+    try:
+        provide_square_root(connection)
+        found = chosen_runs(connection, run)
+        if len(found) > 1:
+            names = ", ".join(name for _, name in found)
+            raise click.UsageError(printable(f"Which run? Give one with --run: {names}."))
+        first, last = ("" if step is None else str(step) for step in (step_start, step_end))
+        filters = Filters(found[0][0], split or "", env or "", first, last, window)
+        rows = read_rows(connection, plan_query(name, filters, find_span(connection, filters.run_id)))
+        content = _rendered(name, rows, describe_rows(name, rows), output.suffix.lower(), theme, scale)
+    except ChartError as error:
+        raise click.ClickException(f"{error}.") from None
+    finally:
+        connection.close()
+    _replace(output, content)
+    click.echo(printable(f"{output}: {describe_rows(name, rows)}"))
+
+
+def _rendered(
+    chart: str, rows: list[dict[str, object]], description: str, ending: str, theme: str, scale: float
+) -> bytes:
+    from ..charts.render import drawable_spec, render_html, render_png, render_svg
+
+    if ending == ".html":
+        return render_html(chart, rows, description)
+    spec = drawable_spec(chart, rows, description, theme)
+    return render_svg(spec) if ending == ".svg" else render_png(spec, scale)
+
+
+def _replace(output: Path, content: bytes) -> None:
+    # A reader of the file sees the old one or the new one, never half of it.
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        os.replace(unfinished, output)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,74 @@
+"""`rltracer success`: show or change what counts as a success in a run that is indexed."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import click
+
+from . import printable
+
+
+@click.command("success", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("run", required=False)
+@click.option("--rule", help="The new rule, for example 'rewards.reward.score >= 0.5'. Without it: show the rules.")
+def command(database: Path, run: str | None, rule: str | None) -> None:
+    """Show or change what counts as a success. RUN is a run's name or number; without it every run.
+
+    A trajectory is a success when the recorded value at the rule's path is at least its threshold, and unscored when
+    it has none. Changing the rule recomputes success, prompt groups and steps in DATABASE; no run's file is read.
+
+    \b
+    Examples:
+      rltracer success run.sqlite
+      rltracer success run.sqlite my-run --rule 'rewards.reward.score >= 0.5'
+    """
+    from ..index.database import finish_writing, open_for_writing, open_index
+    from ..index.runs import set_success
+    from ..passrates import SuccessRuleError, parse_rule, success_column
+
+    open_index(database).close()  # refuse what is no index before it is opened for writing
+    if rule is None:
+        connection = open_index(database)
+        for run_id, _ in chosen_runs(connection, run):
+            click.echo(_state(connection, run_id))
+        connection.close()
+        return
+    connection = open_for_writing(database)
+    try:
+        parsed = parse_rule(rule)
+        success_column(connection, parsed.path)
+        for run_id, _ in chosen_runs(connection, run):
+            set_success(connection, run_id, parsed.path, parsed.threshold)
+            click.echo(_state(connection, run_id))
+    except SuccessRuleError as error:
+        raise click.ClickException(printable(f"{error}.")) from None
+    finally:
+        finish_writing(connection)
+
+
+def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[int, str]]:
+    """Return (id, name) of the run of this name or number, or of every run. Raises ClickException for none."""
+    known = [(int(row[0]), str(row[1])) for row in connection.execute("select id, name from runs order by id")]
+    named = [pair for pair in known if run in (None, pair[1])]
+    found = named or [pair for pair in known if run == str(pair[0])]
+    if not found:
+        names = ", ".join(name for _, name in known) or "none"
+        raise click.ClickException(printable(f"The index has no run {run!r}. It holds: {names}."))
+    return found
+
+
+def _state(connection: sqlite3.Connection, run_id: int) -> str:
+    name, path, threshold = connection.execute(
+        "select name, success_path, success_threshold from runs where id = ?", (run_id,)
+    ).fetchone()
+    trajectories, scored, successes = connection.execute(
+        "select total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?", (run_id,)
+    ).fetchone()
+    rate = f", pass rate {successes / scored:.3f}" if scored else ""
+    return printable(
+        f"{name}: {path} >= {threshold:g}: {successes:,.0f} successes of {scored:,.0f} scored{rate}; "
+        f"{trajectories - scored:,.0f} unscored"
+    )

@@ -1,0 +1,53 @@
+"""Filters by what no index holds: the records of the trajectories that are left are read, and those ruled out noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .conditions import Condition
+from .locate import FILE_ORDER, LOCATED, Located, Row, read_rows, records
+from .preferences import ExportPreferences, FieldFilter, value_at_path
+from .runs import OpenRun, Progress
+from .scope import FROM_CANDIDATES, parameters, passing
+from .scratch import Scratch
+
+
+def examine_records(
+    scratch: Scratch,
+    run: OpenRun,
+    preferences: ExportPreferences,
+    found: list[Condition],
+    filters: Sequence[FieldFilter],
+    progress: Progress | None = None,
+) -> dict[str, bool]:
+    """Note in `unfit` what these filters rule out; return for each path that must have a value whether one has."""
+    condition, values = passing(found)
+    values = {**parameters(run, preferences), **values}
+    connection = scratch.attach(run)
+    total = connection.execute(f"select count(*) {FROM_CANDIDATES} and {condition}", values).fetchone()[0]
+    cursor = connection.execute(
+        f"select {LOCATED} {_with_shards(FROM_CANDIDATES)} and {condition} order by {FILE_ORDER}", values
+    )
+    seen = {one.path: total == 0 for one in filters if not one.include_missing}
+
+    def unfit() -> Iterator[tuple[int, str, int]]:
+        rows: Iterator[Row] = ((Located(*row), None) for row in cursor)
+        for number, ((place, _), record) in enumerate(read_rows(run, rows, records(run.source)), start=1):
+            if progress is not None:
+                progress("Reading records", number, total)
+            for path in [path for path, recorded in seen.items() if not recorded]:
+                seen[path] = value_at_path(record, path) is not None
+            failed = next((one for one in filters if not one.accepts(record)), None)
+            if failed is not None:
+                yield run.number, str(failed), place.id
+
+    # Written only when everything is read, since the question above asks the same table.
+    connection.execute("create temp table if not exists ruled_out (run integer, stage text, id integer)")
+    scratch.insert("insert into ruled_out values (?, ?, ?)", unfit())
+    connection.execute("insert or ignore into unfit (run, stage, id) select run, stage, id from ruled_out")
+    connection.execute("drop table ruled_out")
+    return seen
+
+
+def _with_shards(candidates: str) -> str:
+    return candidates.replace("where", "cross join source.shards s on s.id = t.shard_id where", 1)

@@ -1,0 +1,118 @@
+"""Selecting: from the runs and preferences to the picks that are written, and the funnel that led to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .conditions import Condition, column_of, conditions
+from .examine import examine_records
+from .place import place_picks
+from .preferences import ExportError, ExportMode, ExportPreferences
+from .rank import rank_candidates
+from .runs import OpenRun, Progress
+from .scope import count_stages, find_groups
+from .scratch import Scratch, index_errors
+
+
+class Selection:
+    """What an export consists of. Close it when it has been read."""
+
+    def __init__(
+        self, runs: Sequence[OpenRun], preferences: ExportPreferences, progress: Progress | None = None
+    ) -> None:
+        self.runs, self.preferences, self.progress = runs, preferences, progress
+        self.scratch = Scratch()
+        self.conditions: dict[int, list[Condition]] = {}
+        self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
+
+    def __enter__(self) -> Selection:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.scratch.close()
+
+    def select(self) -> None:
+        """Select from every run. Raises ExportError, and LocatorError where a filter reads records that have changed."""
+        for run in self.runs:
+            with index_errors(run):
+                find_groups(self.scratch, run, self.preferences)
+                self.conditions[run.number] = conditions(self.scratch.attach(run), run, self.preferences)
+        self._examine()
+        self._choose()
+
+    def select_again(self) -> None:
+        """Select anew, after records that were read have proved to be no training data."""
+        self._choose()
+
+    def reject(self, run: OpenRun, id: int, reason: str) -> None:
+        """Note that a trajectory cannot be a row."""
+        self.scratch.connection.execute(
+            "insert or ignore into unfit (run, stage, id, reason) values (?, 'well formed', ?, ?)",
+            (run.number, id, reason),
+        )
+
+    def _examine(self) -> None:
+        """Read the records that are left for the filters that no index answers."""
+        known: dict[str, bool] = {}
+        for run in self.runs:
+            with index_errors(run):
+                connection = self.scratch.attach(run)
+                unread = [one for one in self.preferences.field_filters if column_of(connection, one.path) is None]
+                if unread:
+                    found = self.conditions[run.number]
+                    seen = examine_records(self.scratch, run, self.preferences, found, unread, self.progress)
+                    for path, recorded in seen.items():
+                        known[path] = known.get(path, False) or recorded
+        missing = [path for path, recorded in known.items() if not recorded]
+        if missing:
+            raise ExportError(f"No record has a value at {missing[0]}. {self._similar(missing[0])}")
+
+    def _similar(self, path: str) -> str:
+        from difflib import get_close_matches
+
+        connection = self.scratch.attach(self.runs[0])
+        recorded = [row[0] for row in connection.execute("select path from source.fields order by path")]
+        similar = get_close_matches(path, recorded, n=3)
+        return f"Similar: {', '.join(similar)}." if similar else "The table fields of the index lists what is recorded."
+
+    def _choose(self) -> None:
+        for run in self.runs:
+            with index_errors(run):
+                found = self.conditions[run.number]
+                count_stages(self.scratch, run, self.preferences, found)
+                rank_candidates(self.scratch, run, self.preferences, found)
+        self.across = place_picks(self.scratch, self.preferences)
+        if self.preferences.mode is ExportMode.PREFERENCE and not self.count():
+            raise ExportError(
+                "There is no pair: in no prompt group do two trajectories differ in reward by more than the margin. "
+                "--dry-run shows what each filter drops."
+            )
+
+    def count(self) -> int:
+        """Return how many rows of trajectories, or pairs, are selected."""
+        return self.scratch.count("placed")
+
+    def funnel(self) -> list[dict[str, Any]]:
+        """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
+        left = self._value("select ifnull(sum(trajectories), 0) from stages")
+        steps = [("available", left)]
+        names = [condition.stage for condition in self.conditions[self.runs[0].number]]
+        for place, name in enumerate(names):
+            left -= self._value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
+            steps.append((name, left))
+        in_row = 2 if self.preferences.mode is ExportMode.PREFERENCE else 1
+        steps.append(("in a pair" if in_row == 2 else "per prompt", in_row * self.scratch.count("picks")))
+        steps += [(name, in_row * count) for name, count in self.across]
+        before = [steps[0][1], *(count for _, count in steps)]
+        return [
+            {"stage": name, "left": count, "dropped": last - count}
+            for (name, count), last in zip(steps, before, strict=False)
+        ]
+
+    def _value(self, sql: str, *parameters: Any) -> int:
+        return int(self.scratch.connection.execute(sql, parameters).fetchone()[0])
+
+    def rows(self, sql: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
+        """Return the rows of a question to the tables of the selection."""
+        return self.scratch.connection.execute(sql, parameters)

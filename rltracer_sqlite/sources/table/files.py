@@ -1,0 +1,85 @@
+"""The files at a place that a mapping may read: found by their names, in the order of their steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from ..base import Shard, SourceError
+from ..files import base_folder
+from .mapping import ENDINGS, Mapping
+
+PACKED = ".zst"
+LAYOUTS = {".parquet": "parquet", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
+# Folders that hold weights or a tracker's own files, and often very many of them.
+SKIPPED_FOLDERS = {"checkpoints", "weights", "wandb", "node_modules", "__pycache__"}
+MOST_VISITED = 50_000  # files looked at before a folder is said not to be recognised
+
+
+def find_tables(root: Path, mapping: Mapping) -> Iterator[Shard]:
+    """List the shards at `root`, a folder or one file, in the order of their steps and paths."""
+    yield from sorted(candidates(root, mapping), key=_reading_order)
+
+
+def candidates(root: Path, mapping: Mapping, most: int | None = None) -> Iterator[Shard]:
+    """Yield the files whose names a mapping accepts, in no order; of at most `most` files. Opens none of them."""
+    base = base_folder(root)
+    if root.is_file():
+        # One file is named by a person: whatever it is called, its content decides.
+        yield describe(base, root.name, mapping) or _shard(root.name)
+        return
+    if not root.is_dir():
+        raise SourceError(f"{root} does not exist.")
+    seen: set[str] = set()
+    for file in islice(walk(base), most):
+        shard = describe(base, file, mapping)
+        if shard is not None and shard.path not in seen:
+            seen.add(shard.path)
+            yield shard
+
+
+def describe(base: Path, file: str, mapping: Mapping) -> Shard | None:
+    """Return the shard that a file is for a mapping, with what its path says; None where the name does not fit."""
+    path = file.removesuffix(PACKED)
+    # The folders above `base` count too: a person may point at one step.
+    place = f"{base.absolute().as_posix()}/{path}"
+    for template in mapping.paths:
+        if (found := template.find(place)) is not None:
+            return _shard(file, found.get("step"), found.get("split"))
+    asides = (template for aside in mapping.asides for template in aside.paths)
+    if any(template.find(place) is not None for template in asides):
+        return _shard(file)
+    return _shard(file) if not mapping.paths and path.endswith(ENDINGS) else None
+
+
+def _shard(file: str, step: int | None = None, split: str | None = None) -> Shard:
+    path = file.removesuffix(PACKED)
+    return Shard(path, file, LAYOUTS.get(Path(path).suffix, "lines"), step, split)
+
+
+def walk(base: Path) -> Iterator[str]:
+    """Yield the path, relative to `base`, of every file below it. Links to folders are not followed."""
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(base / folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if not folder:
+                raise SourceError(f"{base} cannot be read: {error.strerror}.") from None
+            continue
+        folders = []
+        for entry in listed:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if not entry.is_dir(follow_symlinks=False):
+                yield path
+            elif entry.name not in SKIPPED_FOLDERS and not entry.name.startswith("."):
+                folders.append(path)
+        pending += reversed(folders)
+
+
+def _reading_order(shard: Shard) -> tuple[int, str]:
+    return -1 if shard.step is None else shard.step, shard.path

@@ -1,0 +1,80 @@
+"""Rows of Parquet files. Needs pyarrow; a row is addressed by its number in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..base import LocatorError, SourceError
+from ..files import ByteReader, open_shard
+from ..prime_rl.byte_file import ByteFile
+from .rows import Row
+
+INSTALL = "pip install 'datasette-rltracer[retemplate]'"
+MAGIC = b"PAR1"
+ROWS = 64  # decoded at a time
+
+
+class ParquetError(ValueError):
+    """A file that is no Parquet, or is damaged."""
+
+
+def has_pyarrow() -> bool:
+    """Say whether Parquet files can be read here."""
+    from importlib.util import find_spec
+
+    return find_spec("pyarrow") is not None
+
+
+def parquet_rows(reader: ByteReader, name: str) -> Iterator[Row]:
+    """Yield the rows of a Parquet file. Raises ParquetError, and SourceError where pyarrow is not installed."""
+    table = _opened(reader, name)
+    numbers = _number_columns(table)
+    batches = table.iter_batches(batch_size=ROWS)
+    while True:
+        try:
+            rows = next(batches).to_pylist()
+        except StopIteration:
+            return
+        except Exception as error:  # pyarrow raises what its decoders raise
+            raise ParquetError(f"{error}") from None
+        yield from (Row(_without_nan(row), numbers) for row in rows)
+
+
+def load_parquet_row(root: Path, path: str, item: int) -> Row:
+    """Return one row by its number, reading its row group only. Raises LocatorError."""
+    try:
+        with open_shard(root, path) as reader:
+            table, first = _opened(reader, path), 0
+            for group in range(table.num_row_groups):
+                rows = table.metadata.row_group(group).num_rows
+                if 0 <= first <= item < first + rows:
+                    part = table.read_row_group(group).slice(item - first, 1)
+                    return Row(_without_nan(part.to_pylist()[0]), _number_columns(table))
+                first += rows
+    except ParquetError as error:
+        raise LocatorError(f"{path} cannot be read: {error}.") from None
+    raise LocatorError(f"{path} has no row {item + 1:,}: it has changed since it was indexed. Index the run again.")
+
+
+def _opened(reader: ByteReader, name: str) -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise SourceError(f"{name} is a Parquet file, which needs pyarrow: {INSTALL}.") from None
+    try:
+        return pyarrow.parquet.ParquetFile(ByteFile(reader))
+    except Exception as error:
+        raise ParquetError(f"no Parquet file: {error}") from None
+
+
+def _number_columns(table: Any) -> frozenset[str]:
+    import pyarrow
+
+    is_number = (pyarrow.types.is_floating, pyarrow.types.is_integer)
+    return frozenset(field.name for field in table.schema_arrow if any(test(field.type) for test in is_number))
+
+
+def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}

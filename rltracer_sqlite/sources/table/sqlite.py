@@ -1,0 +1,80 @@
+"""Rows of a table in a SQLite database, opened for reading only; a row is addressed by its rowid."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ..base import LocatorError, NotRollouts
+from ..files import base_folder, open_inside
+from .rows import Row
+
+MAGIC = b"SQLite format 3\0"
+
+
+def sqlite_rows(root: Path, path: str, table: str | None) -> Iterator[tuple[int, Row]]:
+    """Yield (rowid, row) of a table. Raises NotRollouts where there is no such table, LocatorError for a bad file."""
+    with closing(_connect(root, path)) as connection:
+        try:
+            name = _checked(connection, table, path)
+            cursor = connection.execute(f"select rowid, * from {name} order by rowid")
+            names = [column[0] for column in cursor.description][1:]
+            for rowid, *cells in cursor:
+                yield rowid, _row(names, cells)
+        except sqlite3.DatabaseError as error:
+            raise LocatorError(f"{path} cannot be read: {error}.") from None
+
+
+def load_sqlite_row(root: Path, path: str, table: str | None, rowid: int) -> Row:
+    """Return one row by its rowid. Raises LocatorError."""
+    with closing(_connect(root, path)) as connection:
+        try:
+            name = _checked(connection, table, path)
+            cursor = connection.execute(f"select * from {name} where rowid = ?", (rowid,))
+            cells = cursor.fetchone()
+        except (sqlite3.DatabaseError, NotRollouts, OverflowError) as error:
+            raise LocatorError(f"{path} cannot be read: {error}.") from None
+    if cells is None:
+        raise LocatorError(f"{path} has no row {rowid}: it has changed since it was indexed. Index the run again.")
+    return _row([column[0] for column in cursor.description], list(cells))
+
+
+def _connect(root: Path, path: str) -> sqlite3.Connection:
+    try:
+        os.close(open_inside(root, path))  # refuses what leads out of the run's folder
+    except FileNotFoundError:
+        raise LocatorError(f"{path} is not there any more (looked under {root}).") from None
+    file = (base_folder(root) / path).resolve()
+    # A database that is being written to is read through its log; any other one without making a lock file beside it.
+    live = file.with_name(file.name + "-wal").exists()
+    connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro{'' if live else '&immutable=1'}", uri=True)
+    connection.execute("pragma trusted_schema = off")
+    return connection
+
+
+def _checked(connection: sqlite3.Connection, table: str | None, path: str) -> str:
+    """Return a table's name, quoted. A view or a virtual table would be code of the file's author: refused."""
+    tables = connection.execute(
+        "select name from sqlite_master where type = 'table' and sql not like 'create virtual%' and name not like"
+        " 'sqlite_%' order by name"
+    )
+    names = [name for (name,) in tables]
+    if table not in names:
+        held = ", ".join(names[:8]) or "no tables"
+        asked = f"no table {table!r}" if table else "several possible tables: name one with files.table"
+        raise NotRollouts(f"a SQLite database with {asked}; it holds {held}")
+    return '"' + str(table).replace('"', '""') + '"'
+
+
+def _row(names: list[str], cells: list[Any]) -> Row:
+    return Row({name: _text(cell) if isinstance(cell, bytes) else cell for name, cell in zip(names, cells, strict=True)})
+
+
+def _text(cell: bytes) -> str:
+    # Some writers store JSON text as a blob.
+    return cell.decode("utf-8", "replace")
