@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    from datasette.resources import TableResource
+    from datasette.jump import JumpSQL
+    from datasette.resources import DatabaseResource, TableResource
 except ImportError:  # Datasette 0.x
-    TableResource = None
+    DatabaseResource = JumpSQL = TableResource = None
 
 # What 1.0 keeps in its configuration; the rest of a table's metadata is description.
 CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden"}
@@ -22,6 +23,19 @@ async def can_view_table(datasette: Any, actor: Any, database: str, table: str) 
         actor, permissions=[("view-table", (database, table)), ("view-database", database), "view-instance"]
     )
     return bool(visible)
+
+
+async def can_execute_sql(datasette: Any, actor: Any, database: str) -> bool:
+    """Say whether this actor may write queries over this database."""
+    if DatabaseResource is not None:
+        resource = DatabaseResource(database=database)
+        return bool(await datasette.allowed(action="execute-sql", resource=resource, actor=actor))
+    return bool(await datasette.permission_allowed(actor, "execute-sql", resource=database, default=True))
+
+
+def jump_item(label: str, url: str, description: str) -> Any:
+    """Return an entry of 1.0's jump menu; 0.65 has none and never asks for one."""
+    return JumpSQL.menu_item(label=label, url=url, description=description)
 
 
 def plugin_config(datasette: Any, plugin: str, database: str) -> dict[str, Any]:

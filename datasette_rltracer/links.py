@@ -1,33 +1,21 @@
-"""Where the cells of an index's tables lead, and the addresses of the plugin's own pages."""
+"""Where the cells of an index's tables lead."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
-from datasette.utils import tilde_encode
 from markupsafe import Markup
 
+from .addresses import group_url, run_url, static_url, step_url, table_url, trajectory_url
 from .indexes import is_known_index, is_rollout_index
+from .selection import at
 from .text import visible
 
-STATIC = Path(__file__).parent / "static"
+Address = Callable[[Any, str, Any], str | None]
+
+FIRST_AND_LAST = ("step_first", "step_last")
 LONGEST_CELL = 400  # characters; a preview has no more, a recorded id may
-
-
-def static_url(datasette: Any, name: str) -> str:
-    """Return the address of a file of ours; it changes with the file, so that browsers do not keep an old one."""
-    # Added and not formatted: the sum stays the kind of string that Datasette does not prefix again.
-    return datasette.urls.static_plugins("datasette-rltracer", name) + f"?v={_version(name)}"  # type: ignore[no-any-return]
-
-
-@cache
-def _version(name: str) -> str:
-    return sha256((STATIC / name).read_bytes()).hexdigest()[:10]
 
 
 def table_styles(datasette: Any, database: str | None, view_name: str | None) -> list[str]:
@@ -37,47 +25,44 @@ def table_styles(datasette: Any, database: str | None, view_name: str | None) ->
     return []
 
 
-def trajectory_url(datasette: Any, database: str, trajectory: int, ending: str = "", **query: Any) -> str:
-    """Return the address of a trajectory's page; `ending` is "", ".json" or "/record". Unset queries are left out."""
-    given = {name: value for name, value in query.items() if value is not None}
-    path = _own_url(datasette, database, f"trajectory/{int(trajectory)}{ending}")
-    return f"{path}?{urlencode(given)}" if given else path
-
-
-def permanent_url(datasette: Any, database: str, run: int, uid: str) -> str:
-    """Return the address that stays good when the index is made again: by run and recorded id."""
-    return _own_url(datasette, database, f"t/{int(run)}/{tilde_encode(uid)}")
-
-
-def _own_url(datasette: Any, database: str, path: str) -> str:
-    route = tilde_encode(datasette.databases[database].route)
-    return str(datasette.urls.path(f"/-/rltracer/{route}/{path}"))
-
-
-def table_url(datasette: Any, database: str, table: str, **filters: Any) -> str:
-    """Return the address of a table's rows; a filter by None asks for null."""
-    pairs = [(f"{name}__isnull", 1) if value is None else (name, value) for name, value in filters.items()]
-    return f"{datasette.urls.table(database, table)}?{urlencode(pairs)}"
-
-
-def row_url(datasette: Any, database: str, table: str, key: int) -> str:
-    """Return the address of the page of one row."""
-    return str(datasette.urls.row(database, table, str(int(key))))
-
-
-def _filtered(table: str, **columns: str) -> Callable[..., str]:
+def _filtered(table: str, **columns: str) -> Address:
     """Return a function from a row to the address of `table`, filtered by columns of that row."""
     return lambda datasette, database, row: table_url(
         datasette, database, table, **{name: _value(row, column) for name, column in columns.items()}
     )
 
 
-def _trajectory(key: str) -> Callable[..., str | None]:
+def _run(row_column: str = "run_id") -> Address:
+    return _numbered(lambda datasette, database, row, run: run_url(datasette, database, run), row_column)
+
+
+def _step(column: str = "step", split: bool = False) -> Address:
     def address(datasette: Any, database: str, row: Any) -> str | None:
-        number = _value(row, key)
-        return trajectory_url(datasette, database, number) if isinstance(number, int) else None
+        run, step = _value(row, "run_id"), _value(row, column)
+        if not isinstance(run, int) or not isinstance(step, (int, type(None))):
+            return None
+        pairs = [at("split", _value(row, "split"))] if split else []
+        return step_url(datasette, database, run, step, pairs)
 
     return address
+
+
+def _group(key: str) -> Address:
+    return _numbered(lambda datasette, database, row, group: group_url(datasette, database, group), key)
+
+
+def _trajectory(key: str) -> Address:
+    return _numbered(lambda datasette, database, row, number: trajectory_url(datasette, database, number), key)
+
+
+def _numbered(address: Callable[[Any, str, Any, int], str], key: str) -> Address:
+    """Return a function from a row to an address, or to None where the row's key is no number."""
+
+    def find(datasette: Any, database: str, row: Any) -> str | None:
+        number = _value(row, key)
+        return address(datasette, database, row, number) if isinstance(number, int) else None
+
+    return find
 
 
 def _value(row: Any, column: str) -> Any:
@@ -86,17 +71,42 @@ def _value(row: Any, column: str) -> Any:
     return value["value"] if isinstance(value, dict) else value
 
 
-LINKS: Mapping[tuple[str, str], Callable[..., str | None]] = {
-    ("trajectories", "uid"): _trajectory("id"),
-    ("trajectories", "preview"): _trajectory("id"),
-    ("annotations", "uid"): _trajectory("trajectory_id"),
-    ("prompt_groups", "trajectories"): _filtered("trajectories", prompt_group_id="id"),
-    ("prompts", "preview"): _filtered("prompt_groups", prompt_id="id"),
+OF_A_RUN = (
+    "steps", "shards", "prompt_groups", "trajectories", "annotations", "step_values",
+    "prompt_pass_rates", "step_summary", "unread_steps", "prompt_windows", "window_summary", "prompt_changes",
+)  # fmt: skip
+OF_A_STEP = ("prompt_groups", "trajectories", "shards", "step_values", "step_summary", "unread_steps")
+
+LINKS: Mapping[tuple[str, str], Address] = {
+    **{(table, "run_id"): _run() for table in OF_A_RUN},
+    **{(table, "step"): _step() for table in OF_A_STEP},
+    **{(table, column): _step(column) for table in ("prompt_windows", "window_summary") for column in FIRST_AND_LAST},
+    ("runs", "id"): _run("id"),
+    ("runs", "name"): _run("id"),
+    ("steps", "step"): _step(split=True),
     ("steps", "trajectories"): _filtered("trajectories", run_id="run_id", step="step", split="split"),
     ("steps", "prompt_groups"): _filtered("prompt_groups", run_id="run_id", step="step", split="split"),
+    ("step_summary", "run"): _run(),
+    ("unread_steps", "run"): _run(),
+    ("prompt_groups", "id"): _group("id"),
+    ("prompt_groups", "prompt_id"): _group("id"),
+    ("prompt_groups", "group_id"): _group("id"),
+    ("prompt_groups", "trajectories"): _filtered("trajectories", prompt_group_id="id"),
+    ("prompts", "preview"): _filtered("prompt_groups", prompt_id="id"),
     ("prompt_pass_rates", "preview"): _filtered(
         "prompt_groups", prompt_id="prompt_id", run_id="run_id", split="split", env="env"
     ),
+    ("trajectories", "id"): _trajectory("id"),
+    ("trajectories", "uid"): _trajectory("id"),
+    ("trajectories", "preview"): _trajectory("id"),
+    ("trajectories", "prompt_group_id"): _group("prompt_group_id"),
+    ("trajectories", "group_id"): _group("prompt_group_id"),
+    ("trajectories", "episode_id"): _filtered("trajectories", run_id="run_id", episode_id="episode_id"),
+    ("trajectories", "dispatch_step"): _step("dispatch_step"),
+    ("trajectories", "ship_step"): _step("ship_step"),
+    ("annotations", "uid"): _trajectory("trajectory_id"),
+    ("annotations", "trajectory_id"): _trajectory("trajectory_id"),
+    ("annotations", "ship_step"): _step("ship_step"),
 }
 
 
@@ -106,7 +116,7 @@ def cell_link(datasette: Any, database: str, table: str | None, column: str, row
     `table` is None on pages of arbitrary SQL, which can make up any row, so those never get a link.
     """
     find_address = LINKS.get((table or "", column))
-    if find_address is None:
+    if find_address is None or value is None:
         return None
     return _cell_link(datasette, database, find_address, row, value)
 
@@ -120,18 +130,29 @@ async def _cell_link(datasette: Any, database: str, find_address: Callable[..., 
         return None  # the visitor has left out the column that the link needs
     if address is None:
         return None
-    text = str(value)
+    # A foreign key comes with the label of the row that it leads to.
+    text = str((value.get("label") or value["value"]) if isinstance(value, dict) else value)
     return Markup('<a href="{}">{}</a>').format(
         address, visible(text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…")
     )
 
 
+ROWS: Mapping[str, tuple[Address, str]] = {
+    "trajectories": (_trajectory("id"), "Read the trajectory"),
+    "prompt_groups": (_group("id"), "Read the prompt group"),
+    "runs": (_run("id"), "Look at the run"),
+    "steps": (_step(split=True), "Look at the step"),
+}
+
+
 def row_links(datasette: Any, database: str, table: str, row: Any) -> Any:
     """Return a coroutine for the entries of a row's menu (Datasette 1.0), or None for other tables."""
-    return _row_links(datasette, database, row) if table == "trajectories" else None
+    return _row_links(datasette, database, table, row) if table in ROWS else None
 
 
-async def _row_links(datasette: Any, database: str, row: Any) -> list[dict[str, str]]:
+async def _row_links(datasette: Any, database: str, table: str, row: Any) -> list[dict[str, str]]:
     if not await is_rollout_index(datasette, database):
         return []
-    return [{"href": trajectory_url(datasette, database, _value(row, "id")), "label": "Read the trajectory"}]
+    find_address, label = ROWS[table]
+    address = find_address(datasette, database, row)
+    return [{"href": address, "label": label}] if address else []

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
+from datasette.utils.asgi import NotFound, Response
 
 from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.index.queries import trajectory_row
@@ -20,18 +20,14 @@ from rltracer_sqlite.roots import RootNotAllowed, Roots
 from rltracer_sqlite.sources.base import SourceError
 
 from . import compat
-from .indexes import is_rollout_index
-from .links import trajectory_url
+from .access import DATABASE, PLUGIN, integer, permitted_index
+from .addresses import trajectory_url
 from .reading import branches_of, reading_context
 from .rows import Group, prompt_group, trajectory_by_uid
 from .text import reindented
 
-PLUGIN = "datasette-rltracer"
 RECORD_LIMIT = 64 << 20  # bytes of a record that are sent as they are
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
-LARGEST_ID = 2**63 - 1
-
-DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
 LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
@@ -55,13 +51,13 @@ def routes() -> list[tuple[str, Any]]:
         (DATABASE + r"/trajectory/(?P<id>\d+)$", trajectory_page),
         (DATABASE + r"/trajectory/(?P<id>\d+)\.json$", trajectory_json),
         (DATABASE + r"/trajectory/(?P<id>\d+)/record$", trajectory_record),
-        (DATABASE + r"/t/(?P<run>\d+)/(?P<uid>.+)$", permanent_link),
+        (DATABASE + r"/t/(?P<run>[^/]+)/(?P<uid>.+)$", permanent_link),
     ]
 
 
 async def trajectory_page(datasette: Any, request: Any) -> Response:
     """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why."""
-    database = await _permitted_index(datasette, request)
+    database = await permitted_index(datasette, request)
     found = await _find(datasette, database, request)
     branch = _branch(found.trajectory, request)
     context = reading_context(datasette, database, found, branch, request.args)
@@ -71,7 +67,7 @@ async def trajectory_page(datasette: Any, request: Any) -> Response:
 
 async def trajectory_json(datasette: Any, request: Any) -> Response:
     """Answer with the decoded trajectory: one branch's messages, what its record says, and its branches."""
-    database = await _permitted_index(datasette, request)
+    database = await permitted_index(datasette, request)
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return _json({"ok": False, "error": found.problem, "status": found.status}, found.status)
@@ -81,7 +77,7 @@ async def trajectory_json(datasette: Any, request: Any) -> Response:
 
 async def trajectory_record(datasette: Any, request: Any) -> Response:
     """Answer with the record's bytes as plain text, or with line breaks added to them (`?pretty=1`)."""
-    database = await _permitted_index(datasette, request)
+    database = await permitted_index(datasette, request)
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return Response.text(f"{found.problem}\n", status=found.status, headers=LOCKED_DOWN)
@@ -101,9 +97,9 @@ def _with_line_breaks(raw: bytes) -> bytes:
 
 
 async def permanent_link(datasette: Any, request: Any) -> Response:
-    """Send the visitor from a run and a recorded id to the page of the trajectory that has it now."""
-    database = await _permitted_index(datasette, request)
-    run, uid = _integer(request.url_vars["run"]), tilde_decode(unquote(request.url_vars["uid"]))
+    """Send the visitor from a run's name or number and a recorded id to the page of the trajectory that has it now."""
+    database = await permitted_index(datasette, request)
+    run, uid = (tilde_decode(unquote(request.url_vars[name])) for name in ("run", "uid"))
     found = await datasette.databases[database].execute_fn(lambda c: trajectory_by_uid(c, run, uid))
     if found is None:
         raise NotFound("This index has no trajectory with this id in this run.")
@@ -111,21 +107,8 @@ async def permanent_link(datasette: Any, request: Any) -> Response:
     return Response.redirect(trajectory_url(datasette, database, found) + query)
 
 
-async def _permitted_index(datasette: Any, request: Any) -> str:
-    """Return the name of the index in the address. Raises NotFound or Forbidden."""
-    try:
-        database = datasette.get_database(route=tilde_decode(request.url_vars["database"])).name
-    except KeyError:
-        raise NotFound("There is no database of this name.") from None
-    if not await compat.can_view_table(datasette, request.actor, database, "trajectories"):
-        raise Forbidden("You may not view the trajectories of this database.")
-    if not await is_rollout_index(datasette, database):
-        raise NotFound("This database is no index of rollouts.")
-    return str(database)
-
-
 async def _find(datasette: Any, database: str, request: Any) -> Found:
-    identity = _integer(request.url_vars["id"])
+    identity = integer(request.url_vars["id"])
     config = compat.plugin_config(datasette, PLUGIN, database)
     attached = datasette.databases[database]
 
@@ -164,16 +147,10 @@ def _branch(trajectory: Trajectory | None, request: Any) -> int:
     asked = request.args.get("branch")
     if asked is None or trajectory is None:
         return branches
-    number = _integer(asked)
+    number = integer(asked)
     if not 1 <= number <= branches:
         raise NotFound(f"There is no branch {number}: this trajectory has {branches}, counted from 1.")
     return number
-
-
-def _integer(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise BadRequest("Not a number.")
-    return min(int(text), LARGEST_ID)
 
 
 def _decoded(row: dict[str, Any], trajectory: Trajectory, branch: int) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .addresses import permanent_url, row_url, static_url, table_url, trajectory_url
 from .conversation import Page, read_page
 from .facts import number, sections
-from .links import permanent_url, row_url, static_url, table_url, trajectory_url
 from .rows import MARKS, Group
 from .text import Text, cut, first_words, json_text
 
@@ -85,7 +85,7 @@ def _addresses(
         "record_url": trajectory_url(datasette, database, row["id"], "/record"),
         "pretty_url": trajectory_url(datasette, database, row["id"], "/record", pretty=1),
         "json_url": trajectory_url(datasette, database, row["id"], ".json", branch=asked),
-        "permanent_url": permanent_url(datasette, database, row["run_id"], row["uid"]),
+        "permanent_url": permanent_url(datasette, database, row["run"], row["uid"]),
         "row_url": row_url(datasette, database, "trajectories", row["id"]),
         "run_url": row_url(datasette, database, "runs", row["run_id"]),
         "shard_url": row_url(datasette, database, "shards", row["shard_id"]),

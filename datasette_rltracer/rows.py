@@ -59,7 +59,13 @@ def prompt_group(connection: sqlite3.Connection, row: dict[str, Any]) -> Group |
     return Group(siblings, trajectories, scored, successes, place)
 
 
-def trajectory_by_uid(connection: sqlite3.Connection, run: int, uid: str) -> int | None:
-    """Return the id of the trajectory with a recorded id in a run, or None."""
-    found = connection.execute("select id from trajectories where run_id = ? and uid = ?", (run, uid)).fetchone()
+def trajectory_by_uid(connection: sqlite3.Connection, run: str, uid: str) -> int | None:
+    """Return the id of the trajectory with a recorded id in a run, or None; `run` is a name, else a number."""
+    found = connection.execute(
+        """
+        select t.id from trajectories t join runs r on r.id = t.run_id
+        where t.uid = :uid and (r.name = :run or cast(r.id as text) = :run) order by r.name = :run desc
+        """,
+        {"run": run, "uid": uid},
+    ).fetchone()
     return found[0] if found else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .index import queries
-from .index.database import finish_writing, open_for_writing, open_index
+from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
 from .roots import Roots
 from .sources import source_named
@@ -81,13 +81,19 @@ class IndexedAdapter:
             self._connection = None
 
     def _refresh(self, step: int | None) -> None:
-        from .index.refresh import refresh_run
-        from .index.runs import ensure_run
+        from .index.lock import WriterLock
 
         if not self.rollout_dir.exists():
             raise SourceError(f"{self.rollout_dir} does not exist.")
         self.close()
         self.index.parent.mkdir(parents=True, exist_ok=True)
+        with WriterLock(self.index, "reading a step", wait=BUSY_SECONDS):
+            self._refresh_locked(step)
+
+    def _refresh_locked(self, step: int | None) -> None:
+        from .index.refresh import refresh_run
+        from .index.runs import ensure_run
+
         connection = open_for_writing(self.index)
         try:
             self._run_id = ensure_run(

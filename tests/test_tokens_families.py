@@ -158,7 +158,10 @@ def test_a_given_family_overrides_the_guess() -> None:
     assert [message["content"] for message in conversation.messages] == ["Hi", "Ho"]
 
 
-def test_hostile_text_takes_no_longer_than_its_length() -> None:
-    for piece in ("<tool_call>", "<tool_call>\n<function=a>", "<think>", "<|im_start|>assistant\n", "<|im_end|>\n"):
-        text = "<|im_start|>assistant\n" + piece * (60_000 // len(piece))
-        assert isinstance(parse_conversation(text).messages, list)
+HOSTILE = ("<tool_call>", "<tool_call>\n<function=a>", "<think>", "<|im_start|>assistant\n", "<|im_end|>\n", "\n")
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
+    text = "<|im_start|>assistant\n" + piece * (400_000 // len(piece)) + "x"
+    assert parse_conversation(text).family == "ChatML"

@@ -105,7 +105,7 @@ def expected(messages: Sequence[Message], ability: Ability) -> list[Message]:
 
 @pytest.mark.parametrize("ability", ABILITIES, ids=lambda ability: ability.render.__name__)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_round_trip(ability: Ability, data: st.DataObject) -> None:
     messages = data.draw(conversations(ability))
     tools = TOOLS if ability.types_arguments or (ability.lists_tools and data.draw(st.booleans())) else []
@@ -143,7 +143,7 @@ def test_a_family_is_found_by_its_first_mark(ability: Ability) -> None:
 
 
 @given(st.text(st.sampled_from("<|im_start>user\n\n<think></>[INST]tool_calls{}\"':｜▁"), max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_gives_messages(text: str) -> None:
     for family in (None, *FAMILIES):
         for message in parse_conversation(text, family, prompt_length=len(text) // 2).messages:

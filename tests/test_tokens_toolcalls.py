@@ -126,7 +126,8 @@ def test_arguments_written_as_a_json_string_are_unpacked() -> None:
         (MISTRAL, '[TOOL_CALLS] [{"name": "run", "arguments": {"a": 1}, "id": "x"}]', "run", '{"a": 1}', "x"),
         (LLAMA, '<|python_tag|>{"name": "run", "parameters": {"a": 1}}', "run", '{"a": 1}', None),
         (LLAMA, '{"name": "run", "parameters": {"a": 1}}', "run", '{"a": 1}', None),
-        (GLM, "<tool_call>run\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>", "run", '{"a": "1"}', None),
+        (GLM, "<tool_call>run\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>", "run",
+         '{"a": "1"}', None),
         (GLM, "<tool_call>run</tool_call>", "run", "{}", None),
         (CHATML, "<tool_call>\n<function=run>\n</function>\n</tool_call>", "run", "{}", None),
     ],
@@ -186,6 +187,6 @@ def test_tools_written_as_xml_are_read() -> None:
 
 
 def test_harmony_tools_give_their_names() -> None:
-    text = "# Tools\n\n## functions\n\nnamespace functions {\n\n// Runs.\n// Fast.\ntype run = (_: {a: string}) => any;\n}"
+    text = "# Tools\n\nnamespace functions {\n\n// Runs.\n// Fast.\ntype run = (_: {a: string}) => any;\n}"
     _, tools = split_tools(text)
     assert tools == [{"type": "function", "function": {"name": "run", "description": "Runs.\nFast."}}]

@@ -88,8 +88,9 @@ def question(answer: str = "4", prompt: str = "What is 2 + 2?", **known: Any) ->
 
 
 GENERATIONS = (
-    "g00 g01 g02 g04 g05 g06 g07 g08 g09 g10 g11 g12 g13 g14 g15 g16 g17 g18 g19 g20 pB pC pD pD' pE unknown"
-).split()
+    *("g00", "g01", "g02", "g04", "g05", "g06", "g07", "g08", "g09", "g10", "g11", "g12", "g13", "g14", "g15"),
+    *("g16", "g17", "g18", "g19", "g20", "pB", "pC", "pD", "pD'", "pE", "unknown"),
+)
 FOLDED = ("g19", "g20", "pB", "pC", "pD", "pD'", "pE")  # whose last recorded length includes the padding
 
 
@@ -99,9 +100,9 @@ def micro_batch(generation: str, samples: Sequence[Drawn], pad: int = 0, copy: b
     ids = [token for sample in samples for token in sample.ids] + [PAD] * pad
     mask = [flag for sample in samples for flag in sample.mask] + [False] * pad
     from_g18 = generation in ("g18", *FOLDED, "unknown")
-    advantages = [
-        sample.advantage if flag or not from_g18 else 0.0 for sample in samples for flag in sample.mask
-    ] + [0.0] * pad
+    advantages = [sample.advantage if flag or not from_g18 else 0.0 for sample in samples for flag in sample.mask] + [
+        0.0
+    ] * pad
     logprobs = [value for sample in samples for value in sample.logprobs] + [0.0] * pad
     positions = [at for sample in samples for at in range(len(sample.ids))] + list(range(pad))
     lengths = [len(sample.ids) for sample in samples]

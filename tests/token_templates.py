@@ -29,7 +29,9 @@ def thought(message: Message) -> str:
 
 def hermes_call(call: Message) -> str:
     function = call["function"]
-    return f'<tool_call>\n{{"name": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}\n</tool_call>'
+    return (
+        f'<tool_call>\n{{"name": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}\n</tool_call>'
+    )
 
 
 def as_text(value: Any) -> str:

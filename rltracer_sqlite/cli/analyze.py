@@ -100,7 +100,7 @@ def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     """Open an index, or bring the index of a run's folder up to date and open it; return its run's id in this case."""
     from ..index.database import finish_writing, open_for_writing, open_index
 
-    if not path.exists() or (path.is_file() and path.open("rb").read(16) == b"SQLite format 3\0"):
+    if not path.exists() or _is_database(path):
         return open_index(path), None
     from ..adapter import cached_index
     from ..index.refresh import refresh_run
@@ -117,6 +117,13 @@ def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     finally:
         finish_writing(connection)
     return open_index(index), run_id
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
 
 
 def _summary(analysis: RunAnalysis) -> str:

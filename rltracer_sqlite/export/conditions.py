@@ -56,29 +56,31 @@ class Condition:
     stage: str
     sql: str
     parameters: dict[str, Any]
+    unread: bool = False  # only reading the records can tell
 
 
 def unread_condition(stage: str, parameter: str) -> Condition:
     """Return a stage that only reading the record decides: what has been ruled out is in `unfit`."""
     sql = f"not exists (select 1 from unfit u where u.run = m.run and u.stage = :{parameter} and u.id = t.id)"
-    return Condition(stage, sql, {parameter: stage})
+    return Condition(stage, sql, {parameter: stage}, unread=True)
+
+
+def accepted(preferences: ExportPreferences) -> str:
+    """Return SQL that is true where the outcome of a trajectory `t` is accepted."""
+    if preferences.mode is ExportMode.PREFERENCE:
+        return "t.reward is not null"  # which outcome is accepted is asked of the better one of a pair
+    return ACCEPTED[Acceptance(preferences.acceptance)]
 
 
 def conditions(connection: sqlite3.Connection, run: OpenRun, preferences: ExportPreferences) -> list[Condition]:
-    """Return the stages before the quotas, in their order; the same for every run, so that their counts add up."""
-    accepted = ACCEPTED[Acceptance(preferences.acceptance)]
-    if preferences.mode is ExportMode.PREFERENCE:
-        accepted = "t.reward is not null"  # what is accepted is decided for the better one of a pair
-    found = [Condition("accepted", accepted, {})]
-    if run.spec.only is not None:
-        found.insert(0, _chosen_rows(run))
+    """Return the stages between difficulty and quotas; the same for every run, so that their counts add up."""
+    found = [_chosen_rows(run)] if run.spec.only is not None else []
     found.append(Condition("file present", "t.gone = 0", {}))
     found += _error_conditions(preferences)
     if preferences.drop_truncated:
         found.append(Condition("not truncated", "t.truncated is not 1", {}))
     if preferences.effective_only:
         found.append(Condition("effective", "t.effective = 1", {}))
-    found.append(Condition("difficulty", "g.fits", {}))
     for number, one in enumerate(preferences.field_filters):
         column = column_of(connection, one.path)
         if column is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .conditions import Condition
+from .conditions import Condition, accepted
 from .locate import FILE_ORDER, LOCATED, Located, Row, read_rows, records
 from .preferences import ExportPreferences, FieldFilter, value_at_path
 from .runs import OpenRun, Progress
-from .scope import FROM_CANDIDATES, parameters, passing
+from .scope import CANDIDATES, parameters, staged
 from .scratch import Scratch
 
 
@@ -21,13 +21,13 @@ def examine_records(
     progress: Progress | None = None,
 ) -> dict[str, bool]:
     """Note in `unfit` what these filters rule out; return for each path that must have a value whether one has."""
-    condition, values = passing(found)
+    _, condition, values = staged(scratch, run, found)
     values = {**parameters(run, preferences), **values}
     connection = scratch.attach(run)
-    total = connection.execute(f"select count(*) {FROM_CANDIDATES} and {condition}", values).fetchone()[0]
-    cursor = connection.execute(
-        f"select {LOCATED} {_with_shards(FROM_CANDIDATES)} and {condition} order by {FILE_ORDER}", values
-    )
+    where = f"where m.run = :number and g.fits and {accepted(preferences)} and {condition}"
+    total = connection.execute(f"select count(*) {CANDIDATES} {where}", values).fetchone()[0]
+    shards = "cross join source.shards s on s.id = t.shard_id"
+    cursor = connection.execute(f"select {LOCATED} {CANDIDATES} {shards} {where} order by {FILE_ORDER}", values)
     seen = {one.path: total == 0 for one in filters if not one.include_missing}
 
     def unfit() -> Iterator[tuple[int, str, int]]:
@@ -48,6 +48,3 @@ def examine_records(
     connection.execute("drop table ruled_out")
     return seen
 
-
-def _with_shards(candidates: str) -> str:
-    return candidates.replace("where", "cross join source.shards s on s.id = t.shard_id where", 1)

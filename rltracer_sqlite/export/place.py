@@ -25,6 +25,9 @@ def place_picks(scratch: Scratch, preferences: ExportPreferences) -> list[tuple[
     """
     connection = scratch.connection
     connection.execute("delete from placed")
+    if not preferences.is_limited:
+        connection.execute("insert into placed (pick, position) select pick, pick from picks")
+        return []
     connection.execute(FIRST_ORDER)
     stages = []
     if preferences.global_per_prompt is not None:

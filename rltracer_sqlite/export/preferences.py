@@ -182,6 +182,11 @@ class ExportPreferences:
         """How many rows a prompt may give per window: an RL data set needs a prompt only once."""
         return 1 if self.mode is ExportMode.RL else self.per_prompt
 
+    @property
+    def is_limited(self) -> bool:
+        """Say whether anything is counted over all prompts together, so that their order matters."""
+        return any((self.target_count, self.global_per_prompt, self.unique_prompts))
+
     def as_json(self) -> dict[str, Any]:
         """Return the preferences as JSON has them, for the summary."""
         values = asdict(self)

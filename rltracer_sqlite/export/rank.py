@@ -9,6 +9,7 @@ replacement, here by its logarithm, with the weight w = calls ** power.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby
@@ -16,10 +17,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from .conditions import Condition
+from .conditions import Condition, accepted
 from .preferences import Acceptance, ExportMode, ExportPreferences, Order
 from .runs import OpenRun
-from .scope import parameters, passing
+from .scope import parameters, staged
 from .scratch import Scratch
 
 DRAW_BYTES = 8
@@ -40,9 +41,9 @@ class Pick(NamedTuple):
     id: int
     other: int | None
     slot: int
-    layer: float | bytes
-    draw: bytes
-    prompt: bytes
+    layer: float | bytes = b""
+    draw: bytes = b""
+    prompt: bytes = b""
 
 
 class Prompt(NamedTuple):
@@ -57,52 +58,73 @@ class Prompt(NamedTuple):
 
 
 def rank_candidates(scratch: Scratch, run: OpenRun, preferences: ExportPreferences, found: list[Condition]) -> None:
-    """Fill `picks` for one run: of each unit as many as its quota allows, in their order."""
-    connection = scratch.attach(run)
-    condition, values = passing(found)
+    """Fill `picks` for one run with what the quota of each unit allows, and `stages` with what each stage drops.
+
+    One pass over the trajectories does both, since passing over them is most of the work.
+    """
     columns = _columns(preferences)
-    cursor = connection.execute(
+    cases, passes, values = staged(scratch, run, found)
+    fails = f"json_group_array({cases}) filter (where not ({passes}))"
+    arrays = ", ".join(f"json_group_array({column}) filter (where {passes})" for column in columns.values())
+    cursor = scratch.attach(run).execute(
         f"""
-        select m.unit, g.window, p.key, p.task, b.split, b.env, b.step, {", ".join(columns.values())}
+        select m.unit, g.window, p.key, p.task, b.split, b.env, b.step, {fails}, {arrays}
         from members m
         cross join groups g on g.run = m.run and g.number = m.grp
         cross join source.prompt_groups b on b.id = m.prompt_group_id
         cross join source.prompts p on p.id = b.prompt_id
         cross join source.trajectories t on t.prompt_group_id = m.prompt_group_id
-        where m.run = :number and {condition}
+        where m.run = :number and g.fits and {accepted(preferences)}
         group by m.unit, m.prompt_group_id
         order by m.unit, m.prompt_group_id
         """,
         {**parameters(run, preferences), **values},
     )
-    picks = _picks(cursor, run, preferences, list(columns))
-    connection.execute("delete from picks where run = ?", (run.number,))
+    stages: Counter[int] = Counter()
+    calls: Counter[int] = Counter()
+    for table in ("picks", "stages", "calls"):
+        scratch.connection.execute(f"delete from {table} where run = ?", (run.number,))
     names = ", ".join(Pick._fields)
-    scratch.insert(f"insert into picks ({names}) values ({', '.join('?' * len(Pick._fields))})", picks)
+    scratch.insert(
+        f"insert into picks ({names}) values ({', '.join('?' * len(Pick._fields))})",
+        _picks(cursor, run, preferences, list(columns), stages, calls),
+    )
+    scratch.insert("insert into stages values (?, ?, ?)", ((run.number, *counted) for counted in stages.items()))
+    scratch.insert("insert into calls values (?, ?, ?)", ((run.number, *counted) for counted in calls.items()))
 
 
 def _columns(preferences: ExportPreferences) -> dict[str, str]:
     """Return what is needed of each trajectory: a JSON array per prompt group costs far less than a row for each."""
-    wanted = {"id": "t.id", "uid": "t.uid"}
-    if preferences.tool_call_sampling_power:
-        wanted["calls"] = "t.tool_calls"
+    wanted = {"id": "t.id", "uid": "t.uid", "calls": "t.tool_calls"}
     if preferences.order is Order.SHORTEST:
         wanted["tokens"] = "t.completion_tokens"
     if preferences.mode is ExportMode.PREFERENCE:
         wanted |= {"reward": "t.reward", "success": "t.success"}
-    return {name: f"json_group_array({column})" for name, column in wanted.items()}
+    return wanted
 
 
-def _picks(rows: Iterable[Any], run: OpenRun, preferences: ExportPreferences, names: list[str]) -> Iterator[Pick]:
+def _picks(
+    rows: Iterable[Any],
+    run: OpenRun,
+    preferences: ExportPreferences,
+    names: list[str],
+    stages: Counter[int],
+    calls: Counter[int],
+) -> Iterator[Pick]:
     choose = _pairs if preferences.mode is ExportMode.PREFERENCE else _singles
     for _, parts in groupby(rows, key=lambda row: row[0]):
         candidates: list[Candidate] = []
         first: Any = None
         for row in parts:
             first = first or row
-            arrays = {name: orjson.loads(array) for name, array in zip(names, row[7:], strict=True)}
-            candidates += _candidates(run, row[6], arrays, preferences)
-        yield from choose(candidates, Prompt(*first[:6]), run, preferences)
+            if row[7] != "[]":
+                stages.update(orjson.loads(row[7]))
+            arrays = dict(zip(names, map(orjson.loads, row[8:]), strict=True))
+            if arrays["id"]:
+                calls.update(arrays["calls"])
+                candidates += _candidates(run, row[6], arrays, preferences)
+        if candidates:
+            yield from choose(candidates, Prompt(*first[:6]), run, preferences)
 
 
 def _candidates(
@@ -129,12 +151,9 @@ def _is_accepted(success: int | None, preferences: ExportPreferences) -> bool:
 def draw(seed: int, run: str, step: int | None, uids: list[str]) -> list[bytes]:
     """Return a number between 0 and 2**64, as bytes, for each recorded id of a step."""
     prefix = f"{seed}:{run}:{step}:"
-    return [sha256((prefix + _identity(uid)).encode("utf-8", "replace")).digest()[:DRAW_BYTES] for uid in uids]
-
-
-def _identity(uid: str) -> str:
     # A record without an id is known by its place; the folders above its file depend on what was indexed.
-    return uid.rpartition("/")[2] if "@" in uid else uid
+    texts = [uid.rpartition("/")[2] if "@" in uid else uid for uid in uids]
+    return [sha256((prefix + text).encode()).digest()[:DRAW_BYTES] for text in texts]
 
 
 def weighted(drawn: bytes, calls: int, power: float) -> Key:
@@ -176,6 +195,8 @@ def _pairs(
 def _pick(
     key: Any, id: int, other: int | None, slot: int, prompt: Prompt, run: OpenRun, preferences: ExportPreferences
 ) -> Pick:
+    if not preferences.is_limited:
+        return Pick(run.number, prompt.unit, prompt.window, id, other, slot)
     drawn = key if isinstance(key, bytes) else key[1]
     layer = key[0] if preferences.tool_call_sampling_power else _layer(slot, prompt, run, preferences)
     identity = prompt_identity(prompt.key, prompt.task)
@@ -188,9 +209,9 @@ def _layer(slot: int, prompt: Prompt, run: OpenRun, preferences: ExportPreferenc
     # An RL prompt is one unit whatever its split and env; which of them was met first must not matter.
     place = "" if preferences.mode is ExportMode.RL else f"{prompt.split}:{prompt.env}:"
     text = f"{preferences.seed}:layer:{slot - 1}:{run.name}:{first}:{place}{prompt.key}:{prompt.task}"
-    return sha256(text.encode("utf-8", "replace")).digest()[:DRAW_BYTES]
+    return sha256(text.encode()).digest()[:DRAW_BYTES]
 
 
 def prompt_identity(key: str, task: str) -> bytes:
     """Return the same few bytes for the same prompt, in whichever run and index."""
-    return sha256(f"{key}:{task}".encode("utf-8", "replace")).digest()[:16]
+    return sha256(f"{key}:{task}".encode()).digest()[:16]

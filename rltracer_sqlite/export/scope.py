@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from .conditions import Condition
-from .preferences import ExportMode, ExportPreferences
+from .conditions import Condition, accepted
+from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scratch import Scratch
 
@@ -16,23 +17,22 @@ run_id = :id
 """
 # A range of steps, told by its first one, has no window for what has no step.
 WINDOW = "case when step is null then null when :size is null then 0 else (step - :origin) / :size end"
-FROM_CANDIDATES = """
+CANDIDATES = """
 from members m
 cross join groups g on g.run = m.run and g.number = m.grp
 cross join source.trajectories t on t.prompt_group_id = m.prompt_group_id
-where m.run = :number
 """
 
 
 def find_groups(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> None:
     """Fill `groups`, `members` and `chosen` for one run."""
     connection = scratch.attach(run)
-    unit = "window, prompt_id" if preferences.mode is ExportMode.RL else "window, split, env, prompt_id"
+    group = "window, split, env, prompt_id"
+    unit = "window, prompt_id" if preferences.mode is ExportMode.RL else group
     connection.execute(
         f"""
         insert into members (run, unit, prompt_group_id, grp)
-        select :number, dense_rank() over (order by {unit}), id,
-            dense_rank() over (order by window, split, env, prompt_id)
+        select :number, dense_rank() over (order by {unit}), id, dense_rank() over (order by {group})
         from (select id, split, env, prompt_id, {WINDOW} as window from source.prompt_groups where {SCOPE})
         """,
         parameters(run, preferences),
@@ -68,23 +68,38 @@ def parameters(run: OpenRun, preferences: ExportPreferences) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def passing(found: list[Condition]) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of all conditions together, and their parameters."""
-    sql = " and ".join(f"({condition.sql})" for condition in found)
-    return sql, {name: value for condition in found for name, value in condition.parameters.items()}
-
-
-def count_stages(scratch: Scratch, run: OpenRun, preferences: ExportPreferences, found: list[Condition]) -> None:
-    """Fill `stages` for one run: the number of a trajectory's stage is that of the first condition it fails."""
+def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> tuple[int, int, int]:
+    """Return how many trajectories of a run are available, how many of them accepted, and of those within difficulty."""
     connection = scratch.attach(run)
-    cases = " ".join(f"when ({condition.sql}) is not true then {place}" for place, condition in enumerate(found))
-    _, values = passing(found)
-    connection.execute("delete from stages where run = ?", (run.number,))
-    connection.execute(
-        f"""
-        insert into stages (run, stage, tool_calls, trajectories)
-        select :number, case {cases} else {len(found)} end as stage, t.tool_calls, count(*)
-        {FROM_CANDIDATES} group by 2, 3
-        """,
-        {**parameters(run, preferences), **values},
-    )
+    available = "select ifnull(sum(trajectories), 0) from groups where run = :number"
+    counted = {
+        Acceptance.ANY: "trajectories",
+        Acceptance.CORRECT: "successes",
+        Acceptance.INCORRECT: "scored - successes",
+    }[Acceptance(preferences.acceptance)]
+    sums = f"select ifnull(sum({counted}), 0), ifnull(sum(case when fits then {counted} end), 0) from groups"
+    if preferences.mode is ExportMode.PREFERENCE:
+        sums = f"select count(*), ifnull(sum(g.fits), 0) {CANDIDATES}"
+    condition = accepted(preferences) if preferences.mode is ExportMode.PREFERENCE else "1"
+    values = {"number": run.number}
+    number = "m.run" if preferences.mode is ExportMode.PREFERENCE else "run"
+    row = connection.execute(f"{sums} where {number} = :number and {condition}", values).fetchone()
+    return connection.execute(available, values).fetchone()[0], *row
+
+
+def staged(scratch: Scratch, run: OpenRun, found: list[Condition]) -> tuple[str, str, dict[str, Any]]:
+    """Return SQL for the number of the first condition that a trajectory fails (their count where it fails none),
+    SQL that is true where it fails none, and the parameters of both."""
+    live = [condition if _is_live(scratch, run, condition) else replace(condition, sql="1") for condition in found]
+    cases = " ".join(f"when ({condition.sql}) is not true then {place}" for place, condition in enumerate(live))
+    passes = " and ".join(f"({condition.sql})" for condition in live)
+    values = {name: value for condition in live for name, value in condition.parameters.items()}
+    return f"case {cases} else {len(live)} end", passes, values
+
+
+def _is_live(scratch: Scratch, run: OpenRun, condition: Condition) -> bool:
+    # Looking into an empty table for each of a million trajectories costs a second.
+    if not condition.unread:
+        return True
+    sql = "select 1 from unfit where run = ? and stage = ? limit 1"
+    return scratch.connection.execute(sql, (run.number, condition.stage)).fetchone() is not None

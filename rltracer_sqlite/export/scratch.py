@@ -39,8 +39,11 @@ create table chosen (run integer, id integer, primary key (run, id)) without row
 -- Trajectories that reading their record has ruled out, by the stage of the funnel that does so.
 create table unfit (run integer, stage text, id integer, reason text, primary key (run, stage, id)) without rowid;
 
--- How many trajectories pass all stages before `stage` and not that one, by their tool calls.
-create table stages (run integer, stage integer, tool_calls integer, trajectories integer);
+-- How many trajectories fail a stage and none before it; behind the last stage, how many fail none.
+create table stages (run integer, stage integer, trajectories integer);
+
+-- How many of those that fail no stage have how many tool calls.
+create table calls (run integer, tool_calls integer, trajectories integer);
 
 -- What the quotas allow: a trajectory, or in preference mode the better and the worse one of a pair.
 create table picks (

@@ -11,7 +11,7 @@ from .place import place_picks
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .rank import rank_candidates
 from .runs import OpenRun, Progress
-from .scope import count_stages, find_groups
+from .scope import count_accepted, find_groups
 from .scratch import Scratch, index_errors
 
 
@@ -24,6 +24,7 @@ class Selection:
         self.runs, self.preferences, self.progress = runs, preferences, progress
         self.scratch = Scratch()
         self.conditions: dict[int, list[Condition]] = {}
+        self.accepted: list[tuple[int, int, int]] = []  # of each run: available, accepted, within difficulty
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
 
     def __enter__(self) -> Selection:
@@ -37,6 +38,7 @@ class Selection:
         for run in self.runs:
             with index_errors(run):
                 find_groups(self.scratch, run, self.preferences)
+                self.accepted.append(count_accepted(self.scratch, run, self.preferences))
                 self.conditions[run.number] = conditions(self.scratch.attach(run), run, self.preferences)
         self._examine()
         self._choose()
@@ -79,9 +81,7 @@ class Selection:
     def _choose(self) -> None:
         for run in self.runs:
             with index_errors(run):
-                found = self.conditions[run.number]
-                count_stages(self.scratch, run, self.preferences, found)
-                rank_candidates(self.scratch, run, self.preferences, found)
+                rank_candidates(self.scratch, run, self.preferences, self.conditions[run.number])
         self.across = place_picks(self.scratch, self.preferences)
         if self.preferences.mode is ExportMode.PREFERENCE and not self.count():
             raise ExportError(
@@ -95,12 +95,11 @@ class Selection:
 
     def funnel(self) -> list[dict[str, Any]]:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
-        left = self._value("select ifnull(sum(trajectories), 0) from stages")
-        steps = [("available", left)]
-        names = [condition.stage for condition in self.conditions[self.runs[0].number]]
-        for place, name in enumerate(names):
-            left -= self._value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
-            steps.append((name, left))
+        left = [sum(counts) for counts in zip(*self.accepted, strict=True)]
+        steps = list(zip(("available", "accepted", "difficulty"), left, strict=True))
+        for place, condition in enumerate(self.conditions[self.runs[0].number]):
+            dropped = self._value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
+            steps.append((condition.stage, steps[-1][1] - dropped))
         in_row = 2 if self.preferences.mode is ExportMode.PREFERENCE else 1
         steps.append(("in a pair" if in_row == 2 else "per prompt", in_row * self.scratch.count("picks")))
         steps += [(name, in_row * count) for name, count in self.across]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from ..sources.base import Position, Shard, SourceError
 from ..sources.files import ByteReader, base_folder, open_shard
@@ -61,28 +62,34 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
         )
 
 
-def job_for(connection: sqlite3.Connection, run_id: int, root: Path, shard: Shard) -> Job | None:
-    """Return what there is to read of a shard, or None where nothing has changed."""
+def find_jobs(connection: sqlite3.Connection, run_id: int, root: Path, shards: Iterable[Shard]) -> list[Job]:
+    """Return what there is to read of these shards; one that has not changed costs a stat."""
+    rows = connection.execute(
+        """
+        select path, id, size, mtime_ns, indexed_bytes, lines, head_hash, tail_hash, state
+        from shards where run_id = ?
+        """,
+        (run_id,),
+    )
+    known = {path: tuple(rest) for path, *rest in rows}
+    base = base_folder(root)
+    return [job for shard in shards if (job := _job(root, base, shard, known.get(shard.path))) is not None]
+
+
+def _job(root: Path, base: Path, shard: Shard, known: tuple[Any, ...] | None) -> Job | None:
     try:
-        status = os.stat(base_folder(root) / shard.file)
+        status = os.stat(base / shard.file)
         size, mtime_ns = status.st_size, status.st_mtime_ns
     except OSError:
         size, mtime_ns = 0, 0
-    known = connection.execute(
-        """
-        select id, size, mtime_ns, indexed_bytes, lines, head_hash, tail_hash, state
-        from shards where run_id = ? and path = ?
-        """,
-        (run_id, shard.path),
-    ).fetchone()
     if known is None:
         return Job(shard, 0, Position(), size, mtime_ns, again=False)
     shard_id, old_size, old_mtime_ns, indexed, lines, head, tail, state = known
     if (size, mtime_ns) == (old_size, old_mtime_ns) and state != "unread":
         return None
-    grown = size != old_size and _still_begins(root, shard, indexed, head, tail)
+    grown = size != old_size and state != "unread" and _still_begins(root, shard, indexed, head, tail)
     start = Position(indexed, lines) if grown else Position()
-    return Job(shard, shard_id, start, size, mtime_ns, again=not grown and indexed > 0)
+    return Job(shard, shard_id, start, size, mtime_ns, again=not grown)
 
 
 def _still_begins(root: Path, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Source, Update
+from ..sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Scanned, Source, Update
 from ..sources.files import open_shard
 from .database import begin_writing, transaction
-from .plan import Job, discover_steps, fingerprints, job_for, mark_gone
+from .plan import Job, discover_steps, find_jobs, fingerprints, mark_gone
 from .rows import RunWriter
 from .stale import drop_stale, forget_findings
 from .statistics import refresh_steps, utc_now
@@ -47,19 +47,19 @@ def refresh_run(
     discover_steps(connection, run_id, shards)
     if discover_only:
         return done
-    jobs = [
-        job for shard in shards if steps(shard.step) and (job := job_for(connection, run_id, root, shard)) is not None
-    ]
+    jobs = find_jobs(connection, run_id, root, [shard for shard in shards if steps(shard.step)])
     if not jobs:
         return done
     begin_writing(connection)
     total, passed = sum(job.new_bytes for job in jobs), 0
     writer = RunWriter(connection, run_id)
     for job in jobs:
-        _read(connection, source, root, writer, job, done)
+        reading = Reading(connection, root, writer, job)
+        for read in reading.commits(source.scan(root, job.shard, job.start)):
+            if progress:
+                progress(passed + read, total)
         passed += job.new_bytes
-        if progress:
-            progress(passed, total)
+        reading.note_in(done)
     with transaction(connection):
         if writer.replaced or done.removed:
             writer.columns.recount()
@@ -69,55 +69,74 @@ def refresh_run(
     return done
 
 
-def _read(
-    connection: sqlite3.Connection, source: Source, root: Path, writer: RunWriter, job: Job, done: Refreshed
-) -> None:
-    """Read one shard; each stretch between two positions is one transaction, a re-read shard as a whole is one."""
-    entries: list[Entry] = []
-    updates: list[Update] = []
-    problems: list[Problem] = []
-    held: set[int] = set()
-    state, note, reached = "complete", None, job.start
-    connection.execute("begin immediate")
-    try:
-        shard_id = job.shard_id = _shard_row(connection, writer.run_id, job)
-        if job.again:
-            forget_findings(connection, shard_id)
+class Reading:
+    """One shard being read; each stretch between two positions is one transaction.
+
+    A shard that is read again is marked unread until it has been read to its end, so that an interrupted reading
+    begins anew and finds the rows to drop.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, root: Path, writer: RunWriter, job: Job) -> None:
+        self.connection, self.root, self.writer, self.job = connection, root, writer, job
+        self.entries: list[Entry] = []
+        self.updates: list[Update] = []
+        self.problems: list[Problem] = []
+        self.held: set[int] = set()
+        self.reached, self.state, self.note, self.removed = job.start, "complete", "", 0
+
+    def commits(self, scanned: Iterable[Scanned]) -> Iterator[int]:
+        """Write what is scanned, yielding the number of new bytes after each commit."""
+        with transaction(self.connection):
+            self.job.shard_id = _shard_row(self.connection, self.writer.run_id, self.job)
+            if self.job.again:
+                forget_findings(self.connection, self.job.shard_id)
+                self.connection.execute("update shards set state = 'unread' where id = ?", (self.job.shard_id,))
         try:
-            for found in source.scan(root, job.shard, job.start):
+            for found in scanned:
+                self._take(found)
                 if isinstance(found, Position):
-                    held |= writer.write(shard_id, job.shard, entries, updates, problems)
-                    reached = found
-                    _note_progress(connection, root, job, found, len(entries) + len(updates))
-                    entries, updates, problems = [], [], []
-                    if not job.again:
-                        connection.execute("commit")
-                        connection.execute("begin immediate")
-                elif isinstance(found, Entry):
-                    entries.append(found)
-                elif isinstance(found, Update):
-                    updates.append(found)
-                else:
-                    problems.append(found)
+                    yield self._commit(found)
         except NotRollouts as error:
-            state, note = "aside", str(error)
+            self.state, self.note = "aside", f"no rollouts here: {error}"
         except (LocatorError, OSError) as error:
-            held |= writer.write(shard_id, job.shard, entries, updates, problems)
-            state, note = "unread", str(error)
-        if reached.waiting:
-            state = "waiting"
-            done.waiting.append(job.shard.path)
-        if job.again and state != "unread":
-            done.removed += drop_stale(connection, writer.run_id, shard_id, held)
-        _close_shard(connection, job, state, note)
-        refresh_steps(connection, writer.run_id)
-        connection.execute("commit")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("rollback")
-        raise
-    done.read_shards += 1
-    done.read_bytes += max(reached.offset - job.start.offset, 0)
+            self.state, self.note = "unread", str(error)
+        self._finish()
+
+    def _take(self, found: Scanned) -> None:
+        if isinstance(found, Entry):
+            self.entries.append(found)
+        elif isinstance(found, Update):
+            self.updates.append(found)
+        elif isinstance(found, Problem):
+            self.problems.append(found)
+
+    def _commit(self, reached: Position) -> int:
+        with transaction(self.connection):
+            self.held |= self.writer.write(self.job.shard_id, self.job.shard, self.entries, self.updates, self.problems)
+            _note_progress(self.connection, self.root, self.job, reached, len(self.entries) + len(self.updates))
+        self.reached = reached
+        self.entries, self.updates, self.problems = [], [], []
+        return reached.offset - self.job.start.offset
+
+    def _finish(self) -> None:
+        if self.reached.waiting:
+            self.state = "waiting"
+        with transaction(self.connection):
+            if self.state == "unread":
+                # What was read before the fault is kept; the next refresh reads the shard from its start.
+                self.writer.write(self.job.shard_id, self.job.shard, self.entries, self.updates, self.problems)
+            elif self.job.again:
+                self.removed = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
+            _close_shard(self.connection, self.job, self.state, self.note)
+            refresh_steps(self.connection, self.writer.run_id)
+
+    def note_in(self, done: Refreshed) -> None:
+        """Add what this shard gave to what the whole refresh did."""
+        done.read_shards += 1
+        done.read_bytes += max(self.reached.offset - self.job.start.offset, 0)
+        done.removed += self.removed
+        if self.state == "waiting":
+            done.waiting.append(self.job.shard.path)
 
 
 def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
@@ -125,7 +144,7 @@ def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
     connection.execute(
         """
         insert into shards (run_id, path, layout, producer, step, split, size, mtime_ns, state)
-        values (?, ?, ?, ?, ?, ?, 0, 0, 'unread') on conflict (run_id, path) do nothing
+        values (?, ?, ?, ?, ?, ?, 0, 0, 'reading') on conflict (run_id, path) do nothing
         """,
         (run_id, shard.path, shard.layout, shard.producer, shard.step, shard.split),
     )
@@ -145,13 +164,10 @@ def _note_progress(connection: sqlite3.Connection, root: Path, job: Job, reached
     )
 
 
-def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str | None) -> None:
+def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str) -> None:
+    connection.execute("delete from problems where shard_id = ? and line is null", (job.shard_id,))
     if note:
-        connection.execute("delete from problems where shard_id = ? and line is null", (job.shard_id,))
-        connection.execute(
-            "insert into problems (shard_id, reason) values (?, ?)",
-            (job.shard_id, note if state == "unread" else f"no rollouts here: {note}"),
-        )
+        connection.execute("insert into problems (shard_id, reason) values (?, ?)", (job.shard_id, note))
     # Size and time are those from before reading: what came in between is found by the next refresh.
     connection.execute(
         """

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .base import Problem
+from .base import LocatorError
 from .files import ByteReader
 
 CHUNK_BYTES = 4 << 20
@@ -31,16 +31,6 @@ class Line(NamedTuple):
         return self.end - self.start
 
 
-class LongLine(NamedTuple):
-    """A complete line of more than MAX_LINE_BYTES, which was passed over."""
-
-    offset: int
-    length: int
-
-    def problem(self, number: int) -> Problem:
-        return Problem(number, self.offset, self.length, f"not readable: a line of {self.length:,} bytes")
-
-
 class Tail(NamedTuple):
     """What is left behind the last newline: nothing, or a line that is not finished yet."""
 
@@ -48,22 +38,17 @@ class Tail(NamedTuple):
     length: int
 
 
-def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | LongLine | Tail]:
+def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
     """Yield each complete line from `start` on, then a `Tail`.
 
     Only "\\n" ends a line: writers leave U+2028 and U+0085 inside strings. The buffer is used again for the
     next chunk, so a line is valid until the next one is asked for; it grows only for a line longer than itself.
+    Raises LocatorError at a line of more than MAX_LINE_BYTES, such as a hole in a damaged file.
     """
     buffer, kept, base = bytearray(CHUNK_BYTES), 0, start
     while True:
-        if kept >= MAX_LINE_BYTES:
-            # A hole of a terabyte without a newline would otherwise be held in memory.
-            end, complete = _pass_over(reader, buffer, base + kept)
-            if not complete:
-                yield Tail(base, end - base)
-                return
-            yield LongLine(base, end - base)
-            buffer, kept, base = bytearray(CHUNK_BYTES), 0, end + 1
+        if kept > MAX_LINE_BYTES:
+            raise LocatorError(f"The line at byte {base:,} is longer than {MAX_LINE_BYTES:,} bytes; reading stops there.")
         if kept == len(buffer):
             # A quarter at a time: doubling would take three times the longest line while it copies.
             buffer.extend(bytes(max(CHUNK_BYTES, len(buffer) // 4)))
@@ -79,17 +64,6 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | LongLi
         kept, base = filled - begin, base + begin
         if begin:
             buffer[:kept] = buffer[begin:filled]
-
-
-def _pass_over(reader: ByteReader, buffer: bytearray, offset: int) -> tuple[int, bool]:
-    """Return the offset of the next newline, and True; or the end of the shard, and False."""
-    with memoryview(buffer) as view:
-        while count := reader.read_into(view[:CHUNK_BYTES], offset):
-            found = buffer.find(b"\n", 0, count)
-            if found >= 0:
-                return offset + found, True
-            offset += count
-    return offset, False
 
 
 def decode_leniently(line: bytes | bytearray) -> tuple[Any, str | None]:
@@ -123,6 +97,8 @@ def decode_leniently(line: bytes | bytearray) -> tuple[Any, str | None]:
             remarks["half of a surrogate pair, shown as a replacement character"] = None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos:,}") from None
     return value, "; ".join(remarks) or None
 
 

@@ -7,9 +7,8 @@ tells turns apart; otherwise it is a prompt and a completion, and `content_kind`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from .families import Family, find_family, find_stripped_family
@@ -99,17 +98,24 @@ def _without_noise(text: str, family: Family) -> str:
 
 def _body(text: str, family: Family, separator: str) -> tuple[str, bool]:
     """Return the text of a turn without what ends it, and whether an end mark does."""
-    end = _end_pattern(family).search(text) if family.ends else None
-    text = text[: end.start()] if end else text.removesuffix(separator)
+    end = _end_marks(text, family.ends)
+    text = text.removesuffix(separator) if end is None else text[:end]
     if family.padding:
         text = text.removeprefix(family.padding).removesuffix(family.padding)
     return text, end is not None
 
 
-@cache
-def _end_pattern(family: Family) -> re.Pattern[str]:
-    marks = "|".join(map(re.escape, family.ends))
-    return re.compile(rf"(?:{marks})(?:\s|{marks})*\Z")
+def _end_marks(text: str, marks: Sequence[str]) -> int | None:
+    """Return where the end marks begin that close a text, or None. From the right: a text may be full of marks."""
+    at, first = len(text), None
+    while at:
+        while at and text[at - 1].isspace():
+            at -= 1
+        mark = next((mark for mark in marks if text.endswith(mark, 0, at)), None)
+        if mark is None:
+            break
+        at = first = at - len(mark)
+    return first
 
 
 def _unsplit(text: str, family: Family | None, prompt_length: int | None) -> Conversation:

@@ -27,8 +27,10 @@ async def facets_of(datasette, url):
     return found.get("results", found)
 
 
-async def facet_of(datasette, url):
-    return next(iter((await facets_of(datasette, url)).values()))
+async def facet_of(datasette, url, kind="passrate"):
+    """Return the facet of this type, or None; an index has facets of its own from the plugin's metadata as well."""
+    found = (await facets_of(datasette, url)).values()
+    return next((facet for facet in found if kind in (facet["type"], facet["name"])), None)
 
 
 def local(url):
@@ -99,7 +101,7 @@ async def test_counts_follow_other_filters(datasette, table, column, filters):
 @pytest.mark.asyncio
 async def test_agrees_with_the_generated_column(datasette):
     facet = await facet_of(datasette, "/run/prompt_groups.json?_facet_passrate=pass_rate")
-    plain = await facet_of(datasette, "/run/prompt_groups.json?_facet=pass_bucket")
+    plain = await facet_of(datasette, "/run/prompt_groups.json?_facet=pass_bucket", "pass_bucket")
     assert counts_of(facet) == counts_of(plain)
 
 

@@ -182,7 +182,8 @@ def update(record: Record, offset: int, length: int, line: int) -> Update:
 
 def _reward(rewards: dict[str, Reward | float | None] | None) -> tuple[float | None, dict[str, float | str | None]]:
     """Return the total reward, Σ score × weight, and the named scores; one missing score leaves the total unknown."""
-    total, known, values = 0.0, bool(rewards), {}
+    total, known = 0.0, bool(rewards)
+    values: dict[str, float | str | None] = {}
     for name, reward in (rewards or {}).items():
         score = reward.score if isinstance(reward, Reward) else reward
         if score is None:
@@ -191,7 +192,7 @@ def _reward(rewards: dict[str, Reward | float | None] | None) -> tuple[float | N
         weight = reward.weight if isinstance(reward, Reward) else None
         total += score * (1.0 if weight is None else weight)
         add_values(values, "rewards", {f"{name}.score": score})
-    return (total if known and math.isfinite(total) else None), values  # type: ignore[return-value]
+    return (total if known and math.isfinite(total) else None), values
 
 
 def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1) -> None:

@@ -55,9 +55,10 @@ def decoded_object(raw: bytes, locator: Locator) -> dict[str, Any]:
         try:
             value, _ = decode_leniently(raw)
         except ValueError as error:
+            place = f"byte {locator.byte_offset:,} of {locator.path}"
             raise LocatorError(
-                f"The record at byte {locator.byte_offset:,} of {locator.path} cannot be decoded ({error}): the file is "
-                "damaged, or has changed since it was indexed."
+                f"The record at {place} cannot be decoded: {error}. The file is damaged, or has changed since it was "
+                "indexed."
             ) from None
     if not isinstance(value, dict):
         raise LocatorError(CHANGED.format(path=locator.path, what=f"no record at byte {locator.byte_offset:,}"))
@@ -67,10 +68,9 @@ def decoded_object(raw: bytes, locator: Locator) -> dict[str, Any]:
 def pick(outer: dict[str, Any], locator: Locator) -> dict[str, Any]:
     """Return the trace that a locator means, out of its Episode or bare record; checks that it is the one indexed."""
     inner: Any = outer
-    if locator.item is not None:
+    if (item := locator.item) is not None:
         traces = outer.get("traces")
-        known = isinstance(traces, list) and type(locator.item) is int and 0 <= locator.item < len(traces)
-        inner = traces[locator.item] if known else None
+        inner = traces[item] if isinstance(traces, list) and type(item) is int and 0 <= item < len(traces) else None
     if not isinstance(inner, dict) or not _is_meant(inner, locator):
         what = f"another record at byte {locator.byte_offset:,}"
         raise LocatorError(CHANGED.format(path=locator.path, what=what))

@@ -163,7 +163,7 @@ def _batch(reader: ByteReader, frame: Frame, splitter: Splitter | None) -> Batch
         if micro_batch.is_copy:
             return Batch(frame.offset, frame.length, frame.number, [], is_copy=True)
         samples = micro_batch.samples(splitter, with_all=False)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Problem(frame.number, frame.offset, frame.length, f"not readable as a micro batch: {error}")
     return Batch(frame.offset, frame.length, frame.number, samples, micro_batch.remarks)
 
@@ -172,7 +172,7 @@ def read_micro_batch_sample(data: bytes, item: int | None, splitter: Splitter | 
     """Return one sequence of a micro batch, with every stream. Raises LocatorError when it has none such."""
     try:
         samples = MicroBatch(data).samples(splitter)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LocatorError(CUT.format(error)) from None
     sample = next((sample for sample in samples if sample.item == item), None)
     if sample is None:

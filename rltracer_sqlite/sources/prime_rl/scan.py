@@ -15,7 +15,7 @@ from .records import Record, copied, kind, read_leniently, read_record
 from .v0 import flat_values, v0_entry
 
 COMMIT_RECORDS = 4000
-COMMIT_BYTES = 1 << 28
+COMMIT_BYTES = 1 << 26
 PROBE_LINES = 100  # of a file in no known layout, before it is put aside
 PROBE_BYTES = 16 << 20
 SHORT = 64  # bytes; a longer blank line is told as a problem
@@ -58,7 +58,7 @@ def scan_lines(root: Path, shard: Shard, start: Position) -> Iterator[Scanned]:
                 yield from _tail(reader, line, number)
                 return
             number += 1
-            for found in _line(line, shard, number) if isinstance(line, Line) else [line.problem(number)]:
+            for found in _line(line, shard, number):
                 if isinstance(found, Unknown):
                     unknown = _joined(unknown, found)
                     continue
@@ -98,8 +98,11 @@ def _line(line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Pr
         except ValueError as error:
             reason = str(error)
         else:
+            if not found:
+                yield Unknown(number, offset, line.length, 1, _what(record, line))
+                return
             yield from (Problem(number, offset, line.length, f"read in part: {remark}") for remark in remarks)
-            yield from found or [Unknown(number, offset, line.length, 1, _what(record, line))]
+            yield from found
             return
     if offset == 0:
         _refuse_pointer(bytes(buffer[start : start + len(LFS_POINTER)]))

@@ -10,7 +10,7 @@ import msgspec
 from ...tokens.streams import first_of_trained
 from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
-from ..lines import Line, LongLine, Tail, complete_lines, decode_leniently
+from ..lines import Line, Tail, complete_lines, decode_leniently
 from .microbatch import COMMIT_BYTES, COMMIT_RECORDS
 from .samples import Batch, Found, Sample
 
@@ -51,9 +51,6 @@ def exported_sequences(reader: ByteReader, start: Position) -> Iterator[Found]:
             yield Position(line.offset, number, line.length)
             return
         number += 1
-        if isinstance(line, LongLine):
-            yield line.problem(number)
-            continue
         if line.buffer[line.start : line.end].strip():
             yield _batch(line, number)
         records += 1

@@ -46,6 +46,7 @@ def load_token_trajectory(
         tools=conversation.tools,
         record=_record(sample),
     )
+    # Set beside the constructor, so that a Trajectory with and without a field of this name serves.
     object.__setattr__(trajectory, "tokens", tokens)
     return trajectory
 

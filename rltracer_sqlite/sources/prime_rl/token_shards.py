@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,12 +14,16 @@ from .microbatch import micro_batches
 from .msgpack_frames import read_beginning
 from .prompts import PromptReader, system_turn_starts
 from .same_samples import KnownSamples
-from .samples import Batch, Found, Sample, Splitter
+from .samples import Batch, Found, Sample, Splitter, finite
 from .token_export import exported_sequences
 from .training_batch import training_samples
 
 BEGINNING = Position()
-VALUES = ("temperature", "task_type", "problem_id", "seed", "task_rewards", "length_penalties", "rank", "micro_step")
+MAX_TEXT = 200  # characters of a recorded text that is kept as a value
+VALUES = (
+    *("temperature", "task_type", "seed", "task_rewards", "length_penalties", "rank", "micro_step"),
+    *("trace_id", "branch_index"),
+)
 
 
 @dataclass
@@ -79,6 +83,20 @@ def read_shard(
     if beginning.is_training_batch:
         return training_samples(reader, beginning, start)
     return micro_batches(reader, beginning, start, splitter_of(tokenizer))
+
+
+def known_samples(root: Path, shards: Sequence[Shard], tokenizer: TextTokenizer | None = None) -> KnownSamples:
+    """Return the samples of these shards, for scanning others of the same step that hold them again."""
+
+    def read() -> Iterator[tuple[str, Sample]]:
+        for shard in shards:
+            with open_shard(root, shard.path) as reader:
+                batches = read_shard(reader, shard.path, tokenizer=tokenizer)
+                for batch in (found for found in batches if isinstance(found, Batch)):
+                    for sample in batch.samples:
+                        yield sample_uid(shard.path, batch.offset, sample.item), sample
+
+    return KnownSamples(read)
 
 
 def splitter_of(tokenizer: TextTokenizer | None) -> Splitter | None:
@@ -160,11 +178,23 @@ class _Scan:
         if sample.mask is not None:
             entry.completion_tokens = sum(end - start for start, end in runs)
             entry.prompt_tokens = runs[-1][0] if runs else None
-        entry.effective = 1
-        entry.values = {name: sample.facts[name] for name in VALUES if name in sample.facts}
-        if sample.trace_id:
-            entry.values |= {"trace_id": sample.trace_id, "branch_index": sample.branch_index}
+        entry.effective = None if self.shard.path.endswith(".parquet") else 1  # the others are what a trainer got
+        entry.data_idx = sample.facts.get("problem_id")
+        entry.values = _values(sample)
         return entry
+
+
+def _values(sample: Sample) -> dict[str, float | str | None]:
+    """Return what can be selected by besides what has a column of its own."""
+    recorded = {**sample.facts, "trace_id": sample.trace_id, "branch_index": sample.branch_index}
+    values: dict[str, float | str | None] = {}
+    for name in VALUES:
+        value = recorded.get(name)
+        if isinstance(value, str):
+            values[name] = value if len(value) <= MAX_TEXT else None
+        elif (number := finite(value)) is not None:
+            values[name] = number
+    return values
 
 
 def sample_uid(path: str, offset: int, item: int | None) -> str:
@@ -172,4 +202,4 @@ def sample_uid(path: str, offset: int, item: int | None) -> str:
     return f"{path}@{offset}" if item is None else f"{path}@{offset}.{item}"
 
 
-__all__ = ["Tally", "read_shard", "sample_uid", "scan_token_shard", "splitter_of"]
+__all__ = ["Tally", "known_samples", "read_shard", "sample_uid", "scan_token_shard", "splitter_of"]

@@ -69,7 +69,7 @@ def training_samples(reader: ByteReader, beginning: Beginning, start: Position) 
 def _batch(reader: ByteReader, frame: Frame) -> Batch | Problem:
     try:
         sample, remarks = read_training_sample(reader.pread(frame.length, frame.offset), frame)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Problem(frame.number, frame.offset, frame.length, f"not readable as a training sample: {error}")
     return Batch(frame.offset, frame.length, frame.number, [sample], remarks)
 
@@ -78,5 +78,5 @@ def load_training_sample(data: bytes) -> Sample:
     """Return the sample at a locator's bytes. Raises LocatorError when it is none any more."""
     try:
         return read_training_sample(data)[0]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LocatorError(f"There is no sample at that place any more ({error}). Index the run again.") from None

@@ -75,7 +75,7 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
 def completion_messages(completion: Raw) -> list[tuple[str | None, int]]:
     """Return (role, number of tool calls) of each message of a v0 completion; a text is one assistant message."""
     with memoryview(completion) as recorded:
-        if recorded[:1] != b"[":
+        if recorded[:1].tobytes() != b"[":
             return [("assistant", 0)]
     try:
         return [(message.role, len(message.tool_calls or ())) for message in MESSAGES.decode(completion)]

@@ -28,7 +28,9 @@ def _own(mapping: Mapping, file: str) -> Mapping:
 
     if mapping.name in source_names():
         line = line_of(mapping.text, ("name",))
-        raise MappingError(f"{file}, line {line}, key name: {mapping.name!r} is a built-in source; choose another name.")
+        raise MappingError(
+            f"{file}, line {line}, key name: {mapping.name!r} is a built-in source; choose another name."
+        )
     return mapping
 
 

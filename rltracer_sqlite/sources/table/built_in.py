@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 
 from .mapping import Mapping
@@ -16,7 +16,7 @@ PRESETS = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def preset(name: str) -> Mapping:
     """Return a mapping that comes with the package."""
     return read_mapping(FOLDER / f"{name}.toml")

@@ -55,4 +55,3 @@ def _rendered(text: str) -> Conversation | None:
     found = parse_conversation(text)
     said = [message for message in found.messages if message["role"] != "assistant" or message["content"]]
     return Conversation(said, found.tools, found.content_kind, (), found.family) if said else None
-

@@ -20,7 +20,11 @@ REASONING = ("reasoning", "thinking")  # other names of reasoning_content
 
 
 def conversation_of(
-    row: Row, content: Content, completion: Role | None, ids: tuple[list[int], list[int]], tokenizer: TextTokenizer | None
+    row: Row,
+    content: Content,
+    completion: Role | None,
+    ids: tuple[list[int], list[int]],
+    tokenizer: TextTokenizer | None,
 ) -> Conversation:
     """Return the conversation of a row. `completion` is the column of this trajectory; `ids` are its token ids.
 

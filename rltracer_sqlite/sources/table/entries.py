@@ -120,7 +120,9 @@ class _Values:
         value = self.get(name)
         found = integer(value)
         if found is None and value is not None:
-            self.remarks.append(f"column {self.shape.roles[name].columns[:1]}: expected an integer, found {value!r:.40}")
+            self.remarks.append(
+                f"column {self.shape.roles[name].columns[:1]}: expected an integer, found {value!r:.40}"
+            )
         return found
 
     @cached_property

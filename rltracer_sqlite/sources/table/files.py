@@ -27,8 +27,11 @@ def candidates(root: Path, mapping: Mapping, most: int | None = None) -> Iterato
     """Yield the files whose names a mapping accepts, in no order; of at most `most` files. Opens none of them."""
     base = base_folder(root)
     if root.is_file():
-        # One file is named by a person: whatever it is called, its content decides.
-        yield describe(base, root.name, mapping) or _shard(root.name)
+        # One file is named by a person: whatever it is called, its content decides, if it is of a fitting kind.
+        named = describe(base, root.name, mapping) or _shard(root.name)
+        endings = {Path(template.written).suffix for template in mapping.paths}
+        if mapping.generic or not endings or Path(named.path).suffix in endings:
+            yield named
         return
     if not root.is_dir():
         raise SourceError(f"{root} does not exist.")

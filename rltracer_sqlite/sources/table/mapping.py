@@ -155,7 +155,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Template:
-    """A path or a text with places left open: `*` is anything, `{step}` digits, `{split}` a known split, `{}` a part."""
+    """A path or a text with open places: `*` is anything, `{step}` digits, `{split}` a known split, `{}` a part."""
 
     written: str
     splits: Dictionary[str, str] = field(default_factory=lambda: SPLITS)
@@ -189,6 +189,11 @@ class Template:
     def _body(self, anything: str) -> str:
         # The longest name first, so that "eval-rollout" is not taken for something that ends in "rollout".
         splits = "|".join(map(re.escape, sorted(self.splits, key=len, reverse=True)))
-        places = {"*": anything, "{step}": r"(?P<step>\d{1,15})", "{split}": f"(?P<split>{splits})", "{}": "(?P<part>.+)"}
+        places = {
+            "*": anything,
+            "{step}": r"(?P<step>\d{1,15})",
+            "{split}": f"(?P<split>{splits})",
+            "{}": "(?P<part>.+)",
+        }
         parts = re.split(r"(\*|\{step\}|\{split\}|\{\})", self.written)
         return "".join(places.get(part, re.escape(part)) for part in parts)

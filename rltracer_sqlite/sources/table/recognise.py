@@ -35,7 +35,10 @@ def recognised(root: Path, mapping: Mapping, others: tuple[Mapping, ...] = ()) -
 
 
 def _is_of(root: Path, shard: Shard, rows: list[Row], mapping: Mapping) -> bool:
-    named = root.is_file() or describe(base_folder(root), shard.file, mapping) is not None
+    if root.is_file():
+        named = any(True for _ in candidates(root, mapping))
+    else:
+        named = describe(base_folder(root), shard.file, mapping) is not None
     return named and any(shape_of(row, mapping) for row in rows)
 
 

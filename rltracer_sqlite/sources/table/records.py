@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
 from ..base import Entry, LocatorError, NotRollouts, Problem, Shard
@@ -34,7 +33,7 @@ class Unfit:
         return Unfit(self.line, self.offset, length, self.records + 1, self.why)
 
 
-Found = list[Union[Entry, Problem, Unfit]]
+Found = list[Entry | Problem | Unfit]
 MOST_UNFIT = 20  # records at the beginning of a file that fit nothing: then none of it will
 
 

@@ -53,6 +53,7 @@ class _Scan:
     def __init__(self, records: RecordReader) -> None:
         self.records = records
         self.unfit: Unfit | None = None
+        self.remarks: dict[str, tuple[Problem, int]] = {}  # what is said once for all records it is true of
         self.untold = 0  # records since the last position
         self.committed = 0  # bytes before the last position
 
@@ -68,7 +69,7 @@ class _Scan:
             number += not (continues and line.offset == start.offset)
             # Not copied: a line may be megabytes. Nothing holds on to the view when the next line is asked for.
             found = self._line(memoryview(line.buffer)[line.start : line.end], line.offset, number)
-            yield from self._told(found, Position(line.offset + line.end - line.start + 1, number))
+            yield from self._told(found, Position(line.offset + line.length + 1, number))
 
     def _tail(self, reader: ByteReader, tail: Tail, number: int) -> Iterator[Scanned]:
         # An object that is closed cannot go on: it is complete although no newline follows it.
@@ -123,8 +124,10 @@ class _Scan:
         except ValueError as error:
             _refuse_pointer(bytes(data[: len(LFS_POINTER)]))
             return [Problem(line, offset, length, f"not readable: {error}")]
-        found = self.records.read(Row(cells), Place(offset, length, line))
-        return [*found, Problem(line, offset, length, f"read in part: {remark}")] if remark else found
+        if remark:
+            first, count = self.remarks.get(remark, (Problem(line, offset, length, remark), 0))
+            self.remarks[remark] = first, count + 1
+        return self.records.read(Row(cells), Place(offset, length, line))
 
     def _told(self, found: Found, after: Position | None = None) -> Iterator[Scanned]:
         """Yield what a record gave, and a position when it is time to commit; without `after`, one at the start."""
@@ -137,6 +140,7 @@ class _Scan:
         self.untold += 1
         passed = (after.offset if after else 0) - self.committed
         if self.unfit is None and (self.untold >= COMMIT_RECORDS or passed >= COMMIT_BYTES):
+            yield from self._tell_remarks()
             yield after or Position()
             self.untold, self.committed = 0, after.offset if after else 0
 
@@ -145,9 +149,16 @@ class _Scan:
             yield self.unfit.problem()
             self.unfit = None
 
+    def _tell_remarks(self) -> Iterator[Problem]:
+        for first, count in self.remarks.values():
+            first.reason = f"read in part: {first.reason}" + (f" (and {count - 1:,} records more)" if count > 1 else "")
+            yield first
+        self.remarks = {}
+
     def _end(self, reached: Position) -> Iterator[Scanned]:
         self.records.refuse()
         yield from self._tell_unfit()
+        yield from self._tell_remarks()
         yield reached
 
 

@@ -19,12 +19,16 @@ def why_none(row: Row, mapping: Mapping) -> str:
     for aside in mapping.asides:
         if aside.test and aside.test.fits(row.has):
             return aside.says
-    nearest = min(mapping.shapes, key=lambda shape: sum(not row.has(name) for name in shape.test.has))
-    missing = [name for name in nearest.test.has if not row.has(name)]
+    missing = min((_missing(row, shape) for shape in mapping.shapes), key=len)
     names = [name[:40] for name in row.cells]
     held = ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
     lack = f"no column {', '.join(missing)}" if missing else f"its columns do not hold what {mapping.name} writes"
     return f"{lack}; its columns: {held}" if names else "an object without columns"
+
+
+def _missing(row: Row, shape: Shape) -> list[str]:
+    parts = [" or ".join(role.columns) for role in shape.content.needed if not any(map(row.has, role.columns))]
+    return list(dict.fromkeys([*(name for name in shape.test.has if not row.has(name)), *parts]))
 
 
 def _fits(row: Row, shape: Shape) -> bool:
@@ -32,7 +36,9 @@ def _fits(row: Row, shape: Shape) -> bool:
         return False
     if shape.layout != "rows":
         return all(row.kind(name) == "list" for name in shape.test.has)
-    return _holds(row, shape.content, shape.explode) and all(row.kind(name) == "list" for name in shape.explode)
+    # The first of the lists is that of the completions; the others need not be recorded.
+    is_grouped = not shape.explode or row.kind(shape.explode[0]) == "list"
+    return is_grouped and _holds(row, shape.content, shape.explode)
 
 
 def _holds(row: Row, content: Content, lists: tuple[str, ...]) -> bool:

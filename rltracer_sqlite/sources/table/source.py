@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from ..base import START, Locator, Position, Scanned, Shard
+from ..base import START, Locator, Position, Scanned, Shard, SourceError
 from .files import find_tables
 from .mapping import Mapping
 
@@ -23,6 +23,7 @@ class TableSource:
         self.mapping, self.tokenizer, self.others = mapping, tokenizer, others
         self.name = mapping.name
         self.step_kind = mapping.step_kind
+        self._before: dict[str, str] | None = None  # shard -> the one before it in its folder
 
     def recognises(self, root: Path) -> bool:
         """Say whether a file at `root` begins with records of the mapping's shapes."""
@@ -50,15 +51,18 @@ class TableSource:
         return load_table_row(root, locators[0], self.mapping, self._text_tokenizer)
 
     def _predecessor(self, root: Path, shard: Shard) -> str | None:
-        if not hasattr(self, "_before"):
+        if self._before is None:
             self.shards(root)
-        return self._before.get(shard.path)
+        return (self._before or {}).get(shard.path)
 
     @cached_property
     def _text_tokenizer(self) -> TextTokenizer | None:
-        from ...tokens.tokenizer import load_tokenizer
+        from ...tokens.tokenizer import TokenizerError, load_tokenizer
 
-        return load_tokenizer(self.tokenizer) if self.tokenizer else None
+        try:
+            return load_tokenizer(self.tokenizer) if self.tokenizer else None
+        except TokenizerError as error:
+            raise SourceError(str(error)) from None
 
 
 def _predecessors(shards: list[Shard]) -> dict[str, str]:

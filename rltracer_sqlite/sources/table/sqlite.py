@@ -72,7 +72,9 @@ def _checked(connection: sqlite3.Connection, table: str | None, path: str) -> st
 
 
 def _row(names: list[str], cells: list[Any]) -> Row:
-    return Row({name: _text(cell) if isinstance(cell, bytes) else cell for name, cell in zip(names, cells, strict=True)})
+    return Row(
+        {name: _text(cell) if isinstance(cell, bytes) else cell for name, cell in zip(names, cells, strict=True)}
+    )
 
 
 def _text(cell: bytes) -> str:

@@ -67,7 +67,8 @@ def _ids(get: Callable[[str], Any], name: str) -> list[int]:
 def _stream(value: Any, name: str, prompt: int, length: int, remarks: list[str]) -> Numbers | None:
     if not isinstance(value, list) or not value:
         return None
-    values = [number(one) for one in value]
+    # A finite float minus itself is zero; anything else goes the long way.
+    values = [one if type(one) is float and one - one == 0.0 else number(one) for one in value]
     if len(values) == length:
         return values
     if len(values) == length - prompt:

@@ -1,0 +1,1 @@
+"""Measuring this project against what a user could pick instead."""

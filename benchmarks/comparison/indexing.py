@@ -1,0 +1,48 @@
+"""Indexing a run from nothing, as whole processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .bench import Bench
+from .environments import OURS, PEER
+from .operations import Operation
+from .processes import Command
+from .workloads import BIG, longest_record, shards
+
+MEBIBYTE = 2**20
+PEAK_MEBIBYTES = 80  # for the program; three times the longest record come on top
+
+
+def index_operation(name: str, workload: str, bar: float | None, *options: str) -> Operation:
+    """Return the operation of indexing a workload against the peer, with options for our command."""
+    return Operation(
+        name,
+        ours=lambda bench: bench.index_command(OURS, workload, *options),
+        other=lambda bench: bench.index_command(PEER, workload),
+        bar=bar,
+        peak_bar=peak_bar(workload),
+        reads=lambda bench: shards(bench.run(workload)),
+    )
+
+
+def peak_bar(workload: str) -> Callable[[Bench], float]:
+    """Return the function that says how much memory indexing a workload may take, in MiB."""
+    return lambda bench: PEAK_MEBIBYTES + 3 * longest_record(bench.run(workload)) / MEBIBYTE
+
+
+def index_against_duckdb(bench: Bench) -> Command:
+    """Return our command for M with the answer that DuckDB gives."""
+    command = bench.index_command(OURS, "M")
+    return Command(
+        command.arguments, bench.program(OURS, "answers", "groups", bench.database(OURS, "M")), command.before
+    )
+
+
+OPERATIONS = [
+    index_operation("index S (54 MB, and 34 MB of copies under effective/)", "S", 0.5),
+    index_operation("index M (1.2 GB, 27 files), one process", "M", 0.25),
+    index_operation("index T (357 MB, text only)", "T", 0.6),
+    index_operation("index one file of 1.2 GB", BIG, None),
+    # Indexing with two jobs, and indexing two bins of 25 MB, come here.
+]

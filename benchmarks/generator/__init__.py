@@ -1,0 +1,1 @@
+"""A deterministic, realistic prime-rl run of any size, for benchmarks."""

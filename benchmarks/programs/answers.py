@@ -1,0 +1,58 @@
+"""What an index holds, in a form in which two indexes can be compared. Needs only the standard library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import sys
+from pathlib import PurePath
+
+
+def partition_ours(database: str) -> object:
+    """Return a digest of which line of which file is in which prompt of which step."""
+    rows = _rows(
+        database,
+        """
+        select t.step, g.prompt_id, s.path, t.line
+        from trajectories t join prompt_groups g on g.id = t.prompt_group_id join shards s on s.id = t.shard_id
+        """,
+    )
+    return _partition(rows)
+
+
+def partition_peer(database: str) -> object:
+    """Return the same of an index of rltracer 0.1.0, which counts lines from 0."""
+    rows = _rows(database, "select step, prompt_key, shard, row_i + 1 from trajectories")
+    return _partition(rows)
+
+
+def groups_ours(database: str) -> object:
+    """Return [step, split, trajectories, scored, successes] of each prompt, sorted."""
+    rows = _rows(
+        database,
+        """
+        select step, split, sum(trajectories), sum(scored), sum(successes)
+        from prompt_groups group by step, split, prompt_id
+        """,
+    )
+    return sorted(map(list, rows))
+
+
+def _rows(database: str, question: str) -> list[tuple[object, ...]]:
+    return sqlite3.connect(f"file:{database}?mode=ro", uri=True).execute(question).fetchall()
+
+
+def _partition(rows: list[tuple[object, ...]]) -> object:
+    groups: dict[tuple[object, object], list[list[object]]] = {}
+    for step, prompt, path, line in rows:
+        place = "/".join(PurePath(str(path)).parts[-4:])
+        groups.setdefault((step, prompt), []).append([place, line])
+    parts = [[step, sorted(places, key=str)] for (step, _), places in groups.items()]
+    digest = hashlib.sha256(json.dumps(sorted(parts, key=str)).encode()).hexdigest()
+    return {"trajectories": len(rows), "prompts of steps": len(groups), "digest": digest}
+
+
+if __name__ == "__main__":
+    questions = {"ours": partition_ours, "peer": partition_peer, "groups": groups_ours}
+    print(json.dumps({"answer": questions[sys.argv[1]](sys.argv[2])}))

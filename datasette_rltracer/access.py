@@ -1,0 +1,44 @@
+"""Who may see a page: the database in its address has to be an index whose tables this visitor may view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasette.utils import tilde_decode
+from datasette.utils.asgi import BadRequest, Forbidden, NotFound
+
+from . import compat
+from .indexes import is_rollout_index
+
+PLUGIN = "datasette-rltracer"
+DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
+LARGEST_ID = 2**63 - 1
+
+
+async def permitted_index(datasette: Any, request: Any, *tables: str) -> str:
+    """Return the name of the index in the address, of which the visitor may view `trajectories` and these tables.
+
+    Raises NotFound or Forbidden.
+    """
+    try:
+        database = str(datasette.get_database(route=tilde_decode(request.url_vars["database"])).name)
+    except KeyError:
+        raise NotFound("There is no database of this name.") from None
+    for table in ("trajectories", *tables):
+        if not await compat.can_view_table(datasette, request.actor, database, table):
+            raise Forbidden(f"You may not view {table} of this database.")
+    if not await is_rollout_index(datasette, database):
+        raise NotFound("This database is no index of rollouts.")
+    return database
+
+
+def integer(text: str) -> int:
+    """Return a number in an address. Raises BadRequest where it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise BadRequest("Not a number.")
+    return min(int(text), LARGEST_ID)
+
+
+def place(text: str | None) -> int | None:
+    """Return a place in a list, such as the number of a message, or None where the text is none."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 9 else None

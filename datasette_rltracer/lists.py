@@ -1,0 +1,58 @@
+"""The lists of a page: each is the answer to one SQL query, and carries the address that shows that query."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from textwrap import dedent
+from typing import Any
+from urllib.parse import urlencode
+
+from datasette.database import QueryInterrupted
+from datasette.utils.asgi import BadRequest
+
+from . import compat
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query over an index. Its parameters stand in an address as text, so each is only compared with a column."""
+
+    sql: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows that a query gave, where a person may see the query, and whether it was stopped for taking too long."""
+
+    rows: list[dict[str, Any]]
+    sql_url: str | None = None
+    interrupted: bool = False
+
+
+async def answers(datasette: Any, request: Any, database: str, *queries: Query) -> list[Answer]:
+    """Return the answers to queries, in their order. Raises BadRequest where a filter in one cannot be used."""
+    links = await compat.can_execute_sql(datasette, request.actor, database)
+    return list(await asyncio.gather(*(_answer(datasette, database, query, links) for query in queries)))
+
+
+async def _answer(datasette: Any, database: str, query: Query, links: bool) -> Answer:
+    address = sql_url(datasette, database, query) if links else None
+    try:
+        found = await datasette.databases[database].execute(query.sql, query.parameters, log_sql_errors=False)
+    except QueryInterrupted:
+        return Answer([], address, True)
+    except (sqlite3.InterfaceError, sqlite3.ProgrammingError, OverflowError) as error:
+        # Parameters come from the address: a number too large for SQLite, or a list where a value belongs.
+        raise BadRequest(f"A filter in this address cannot be used: {error}.") from None
+    return Answer([dict(row) for row in found.rows], address)
+
+
+def sql_url(datasette: Any, database: str, query: Query) -> str:
+    """Return the address of Datasette's page of a query and its parameters."""
+    used = {name: value for name, value in query.parameters.items() if re.search(rf":{name}\b", query.sql)}
+    return f"{datasette.urls.database(database)}?{urlencode({'sql': dedent(query.sql).strip(), **used})}"

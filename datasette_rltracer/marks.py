@@ -1,0 +1,101 @@
+"""Small drawings inside the text: curves over steps and bars, as SVG that needs no script and no style attribute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from .facts import number
+
+Point = tuple[float, float | None]
+WIDTH, HEIGHT, MARGIN = 120, 28, 3
+
+
+def spark(points: Sequence[Point], label: str, low: float | None = None, high: float | None = None) -> Markup:
+    """Return a curve of (step, value); a missing value breaks it. `low` and `high` fix the scale.
+
+    The newest value is a dot, and so is a value between two gaps. Without any value nothing is drawn.
+    """
+    known = [(x, y) for x, y in points if y is not None and math.isfinite(y)]
+    if not known:
+        return Markup('<span class="muted">not recorded</span>')
+    low = min(y for _, y in known) if low is None else low
+    high = max(y for _, y in known) if high is None else high
+    first, last = points[0][0], points[-1][0]
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (x - first) / (last - first) if last > first else 0.5
+        up = min(max((y - low) / (high - low), 0), 1) if high > low else 0.5
+        return MARGIN + across * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - up * (HEIGHT - 2 * MARGIN)
+
+    lines, dots = _unbroken(points)
+    drawn = Markup().join(
+        Markup('<polyline points="{}"/>').format(" ".join("{:.1f},{:.1f}".format(*place(*point)) for point in line))
+        for line in lines
+    )
+    drawn += Markup().join(
+        Markup('<circle cx="{:.1f}" cy="{:.1f}" r="1.7"/>').format(*place(*point)) for point in {*dots, known[-1]}
+    )
+    if low < 0 < high:
+        y = place(first, 0)[1]
+        drawn = Markup('<path class="zero" d="M0,{:.1f}H{}"/>').format(y, WIDTH) + drawn
+    said = f"{label}: {_words(points, known)}"
+    return Markup(
+        '<svg class="spark" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="img" aria-label="{2}">'
+        "<title>{2}</title>{3}</svg>"
+    ).format(WIDTH, HEIGHT, said, drawn)
+
+
+def _unbroken(points: Sequence[Point]) -> tuple[list[list[tuple[float, float]]], list[tuple[float, float]]]:
+    """Return the stretches without a gap, and the values that stand alone."""
+    stretches: list[list[tuple[float, float]]] = [[]]
+    for x, y in points:
+        if y is None or not math.isfinite(y):
+            stretches.append([])
+        else:
+            stretches[-1].append((x, y))
+    return [line for line in stretches if len(line) > 1], [line[0] for line in stretches if len(line) == 1]
+
+
+def _words(points: Sequence[Point], known: Sequence[tuple[float, float]]) -> str:
+    first, last = known[0], known[-1]
+    gaps = f", {len(points) - len(known)} without a value" if len(known) < len(points) else ""
+    if len(known) == 1:
+        return f"{number(last[1])} at step {number(last[0])}{gaps}"
+    return f"from {number(first[1])} at step {number(first[0])} to {number(last[1])} at step {number(last[0])}{gaps}"
+
+
+def rate_bar(successes: int, scored: int, trajectories: int) -> Markup:
+    """Return the passed, failed and unscored parts of some trajectories, side by side."""
+    width = 60
+    passed, failed = (width * part / max(trajectories, 1) for part in (successes, scored - successes))
+    return Markup(
+        '<svg class="rate" viewBox="0 0 {0} 10" width="{0}" height="10" aria-hidden="true">'
+        '<rect class="unscored" x="0.5" y="4.5" width="{1}" height="1"/>'
+        '<rect class="failed" x="0.5" y="1.5" width="{2:.1f}" height="7"/>'
+        '<rect class="passed" x="0" y="1" width="{3:.1f}" height="8"/></svg>'
+    ).format(width, width - 1, max(passed + failed - 1, 0), passed)
+
+
+def signed_bar(value: float | None, largest: float) -> Markup:
+    """Return a bar to the right of the middle for a positive value, to the left for a negative one."""
+    if value is None or not math.isfinite(value) or not largest:
+        return Markup("")
+    length = min(abs(value) / largest, 1) * 30
+    start = 30 if value >= 0 else 30 - length
+    return Markup(
+        '<svg class="signed" viewBox="0 0 60 10" width="60" height="10" aria-hidden="true"><path d="M30,0V10"/>'
+        '<rect class="{}" x="{:.1f}" y="1.5" width="{:.1f}" height="7"/></svg>'
+    ).format("passed" if value >= 0 else "failed", start, length)
+
+
+def length_bar(value: float | None, largest: float) -> Markup:
+    """Return a bar from the left whose full length is the largest value."""
+    if not value or not largest or not math.isfinite(value):
+        return Markup("")
+    return Markup(
+        '<svg class="length" viewBox="0 0 60 10" width="60" height="10" aria-hidden="true">'
+        '<rect y="2" width="{:.1f}" height="6"/></svg>'
+    ).format(min(value / largest, 1) * 60)

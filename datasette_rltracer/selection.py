@@ -1,0 +1,134 @@
+"""The filters and the order that an address carries, in the words of Datasette's own table pages.
+
+`pass_rate__gte=0.5&_sort=reward_mean` means here what it means there, so a selection can be handed on as a link,
+opened as a table, and walked through with previous and next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from datasette.filters import Filters
+from datasette.utils import escape_sqlite
+from datasette.utils.asgi import BadRequest
+
+from .lists import Query
+
+Pair = tuple[str, str]
+ORDERS = {"_sort": False, "_sort_desc": True}
+MOST_FILTERS = 30
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Rows of one table: those that pass the filters, in an order. `chosen` are the filters that can be taken off."""
+
+    table: str
+    fixed: Sequence[Pair] = ()
+    chosen: Sequence[Pair] = ()
+    order: tuple[str, bool] | None = None  # column, descending
+    columns: Sequence[str] = field(default=(), repr=False)
+
+    @property
+    def filters(self) -> list[Pair]:
+        """Return all filters as pairs of a query string."""
+        return [*self.fixed, *self.chosen]
+
+    @property
+    def sorting(self) -> list[Pair]:
+        """Return the order as a pair of a query string, or nothing where it is the usual one."""
+        return [("_sort_desc" if self.order[1] else "_sort", self.order[0])] if self.order else []
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Return what a link carries to stay inside the selection."""
+        return [*self.filters, *self.sorting]
+
+    def where(self) -> tuple[str, dict[str, Any]]:
+        """Return the filters as an SQL condition with its parameters. Raises BadRequest for a filter that is none."""
+        try:
+            clauses, parameters = Filters(sorted(self.filters)).build_where_clauses(self.table)
+        except ValueError:
+            raise BadRequest("A filter in this address cannot be used.") from None
+        return " and ".join(clauses) or "1", parameters
+
+    def ordering(self) -> str:
+        """Return the order as SQL: rows without the value last, equal ones in the order of their ids."""
+        if self.order is None:
+            return "id"
+        column, descending = escape_sqlite(self.order[0]), " desc" * self.order[1]
+        return f"{column} is null, {column}{descending}, id"
+
+    def without(self, pair: Pair) -> Selection:
+        """Return the selection without one of its chosen filters."""
+        return replace(self, chosen=[other for other in self.chosen if other != pair])
+
+    def sorted_by(self, column: str, descending_first: bool = True) -> Selection:
+        """Return the selection in the order of a column; asked for again, in the opposite order, then in none."""
+        orders = ((column, descending_first), (column, not descending_first), None)
+        following = orders[orders.index(self.order) + 1] if self.order in orders[:2] else orders[0]
+        return replace(self, order=following)
+
+
+def read_selection(request: Any, table: str, columns: Iterable[str], others: Iterable[str] = ()) -> Selection:
+    """Return the selection of rows of a table that the address of a request asks for.
+
+    Filters on what is no column of the table, or on one of `others`, belong to somebody else and are left out.
+    """
+    known = [column for column in columns if column not in set(others)]
+    chosen: list[Pair] = []
+    order = None
+    for name, value in parse_qsl(request.query_string, keep_blank_values=True, errors="replace"):
+        if name in ORDERS and value in known and order is None:
+            order = (value, ORDERS[name])
+        elif _is_filter(name, known) and (name, value) not in chosen:
+            chosen.append((name, value))
+    return Selection(table, (), chosen[:MOST_FILTERS], order, known)
+
+
+def _is_filter(name: str, columns: Sequence[str]) -> bool:
+    if name in columns:
+        return True
+    column, _, operator = name.rpartition("__")
+    return column in columns and operator in {key for key, _, _ in Filters([]).lookups()}
+
+
+def in_words(pair: Pair) -> str:
+    """Return a filter as Datasette says it: "pass_rate ≥ 0.5"."""
+    return str(Filters([pair]).human_description_en()).removeprefix("where ")
+
+
+def neighbours(selection: Selection, key: int) -> Query:
+    """Return the query for how many rows a selection has, the place of one, and the ids before and after it.
+
+    The place is null where the row is not in the selection; then the first row comes after it.
+    """
+    condition, parameters = selection.where()
+    sql = f"""
+        with listed as (
+            select id, row_number() over (order by {selection.ordering()}) as place
+            from {escape_sqlite(selection.table)} where {condition}
+        ),
+        here as (select max(place) as place from listed where id = :key)
+        select
+            (select count(*) from listed) as listed,
+            place,
+            (select id from listed where listed.place = here.place - 1) as previous,
+            (select id from listed where listed.place = ifnull(here.place, 0) + 1) as next
+        from here
+        """
+    return Query(sql, {**parameters, "key": key})
+
+
+def with_query(address: str, pairs: Iterable[Pair]) -> str:
+    """Return an address with a query string."""
+    encoded = urlencode(list(pairs))
+    return f"{address}?{encoded}" if encoded else address
+
+
+def at(name: str, value: Any) -> Pair:
+    """Return the filter for a value of a column, or for its absence."""
+    return (f"{name}__isnull", "1") if value is None else (name, str(value))

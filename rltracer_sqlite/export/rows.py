@@ -1,0 +1,186 @@
+"""Trajectories to rows: conversations for SFT, prompts for RL, pairs for preference training.
+
+The columns are those of TRL's conversational formats (`messages`; `prompt`, `chosen` and `rejected`) with OpenAI's
+nested tool calls, and of datadev's RL data. A row that would teach something that never happened is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..messages import prompt_context, tool_call
+from ..model import Trajectory
+from .preferences import ExportError
+
+Message = dict[str, Any]
+Row = dict[str, Any]
+KEPT = ("role", "content", "reasoning_content", "tool_calls", "tool_call_id", "name")
+DATADEV_COLUMNS = ("prompt", "answer", "output", "feedback", "record_id", "rubric_index", "source", "tools")
+ANSWERS = ("answer", "ground_truth", "solution", "target")
+
+
+class RowRejected(Exception):
+    """A trajectory that cannot be a row, and why."""
+
+
+def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Row]:
+    """Return one row per branch that holds an answer, each different branch once.
+
+    A branch in which the policy sampled nothing, such as that of another agent, is left out where the record tells.
+    Raises RowRejected where no branch holds an answer, or a tool call has no name.
+    """
+    branches = [branch for branch in _trained(trajectory) if any(m.get("role") == "assistant" for m in branch)]
+    if not branches:
+        raise RowRejected("no answer")
+    tools = _tools_text(trajectory) if include_tools else {}
+    rows: list[Row] = []
+    for branch in branches:
+        row = {"messages": training_messages(branch), **tools}
+        if row not in rows:  # a retry that went the same way is not a second example
+            rows.append(row)
+    return rows
+
+
+def _trained(trajectory: Trajectory) -> list[list[Message]]:
+    branches = trajectory.branches or [trajectory.messages]
+    flags = trajectory.trained
+    if len(flags) != len(branches) or not any(flags):
+        return branches
+    return [branch for branch, trained in zip(branches, flags, strict=True) if trained]
+
+
+def training_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return messages as they stand in a row. Raises RowRejected for a tool call without a name."""
+    return [_training_message(message, place) for place, message in enumerate(messages)]
+
+
+def _training_message(message: Mapping[str, Any], place: int) -> Message:
+    kept = {key: message[key] for key in KEPT if message.get(key) is not None and key != "tool_calls"}
+    kept["content"] = message.get("content") or ""
+    calls = list(recorded_calls(message))
+    if calls:
+        kept["tool_calls"] = [_training_call(call, f"call_{place}_{number}") for number, call in enumerate(calls)]
+    return {key: kept[key] for key in KEPT if key in kept}
+
+
+def recorded_calls(message: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the tool calls of a message, under whichever name they were recorded."""
+    for key in ("tool_calls", "tool_call", "function_call"):
+        recorded = message.get(key)
+        if recorded:
+            yield from recorded if isinstance(recorded, list) else [recorded]
+            return
+
+
+def _training_call(recorded: Any, missing_id: str) -> dict[str, Any]:
+    call = tool_call(recorded)
+    name = call["function"]["name"]
+    if not isinstance(name, str) or not name.strip():
+        raise RowRejected("tool call without a name")
+    arguments = json_arguments(call["function"]["arguments"])
+    return {
+        "id": str(call["id"] or missing_id), "type": "function", "function": {"name": name, "arguments": arguments}
+    }  # fmt: skip
+
+
+def json_arguments(text: str) -> str:
+    """Return arguments as JSON: as they were recorded where they are JSON, else the text as a JSON string."""
+    if not text.strip():
+        return "{}"
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return json.dumps(text, ensure_ascii=False)
+    return text
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _tools_text(trajectory: Trajectory) -> Row:
+    tools = [tool for tool in trajectory.tools if (tool.get("function") or {}).get("name")]
+    return {"tools": json.dumps(tools, ensure_ascii=False)} if tools else {}
+
+
+def calls_without_tools(rows: Sequence[Row]) -> bool:
+    """Say whether a conversation calls tools that its record does not define."""
+    return any("tools" not in row and any("tool_calls" in m for m in row.get("messages", ())) for row in rows)
+
+
+def initial_prompt(trajectory: Trajectory) -> list[Message]:
+    """Return the messages before the first answer, on the branch on which it was given."""
+    return [dict(message) for message in prompt_context(_first_branch(trajectory))]
+
+
+def _first_branch(trajectory: Trajectory) -> list[Message]:
+    branches = trajectory.branches or [trajectory.messages]
+    if len(trajectory.branch_nodes) != len(branches):
+        return branches[0]
+    firsts = [
+        next((node for node, m in zip(nodes, branch, strict=False) if m.get("role") == "assistant"), float("inf"))
+        for nodes, branch in zip(trajectory.branch_nodes, branches, strict=True)
+    ]
+    return branches[firsts.index(min(firsts))]
+
+
+def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool = True) -> Row:
+    """Return a pair: the prompt that both share, and the two continuations.
+
+    Raises RowRejected where the prompts are not the same, or the continuations are.
+    """
+    prompt = training_messages(initial_prompt(chosen))
+    better, worse = _continuation(chosen, prompt), _continuation(rejected, prompt)
+    if better == worse:
+        raise RowRejected("both answers are the same")
+    return {"prompt": prompt, "chosen": better, "rejected": worse, **(_tools_text(chosen) if include_tools else {})}
+
+
+def _continuation(trajectory: Trajectory, prompt: list[Message]) -> list[Message]:
+    """Return what follows the prompt on the last branch that begins with it."""
+    for branch in reversed(_trained(trajectory)):
+        context = prompt_context(branch)
+        if len(context) < len(branch) and training_messages(context) == prompt:
+            return training_messages(branch[len(context) :])
+    raise RowRejected("the prompts of the pair differ")
+
+
+def joined_rl_row(trajectory: Trajectory, source_row: Mapping[str, Any]) -> Row:
+    """Return the columns of a datadev row, as they are. Raises ExportError where its prompt is not the trace's."""
+    trace = [(message.get("role"), message.get("content") or "") for message in initial_prompt(trajectory)]
+    data = [(message.get("role"), message.get("content") or "") for message in source_row["prompt"]]
+    if trace != data:
+        raise ExportError(
+            f"The prompt of a trace differs from the row that its task.data.idx names: {_difference(trace, data)}. "
+            "Is rl_data_path the file that this run was trained on?"
+        )
+    return {column: source_row[column] for column in DATADEV_COLUMNS}
+
+
+def _difference(trace: list[Any], data: list[Any]) -> str:
+    if len(trace) != len(data):
+        return f"{len(trace)} messages, and {len(data)} in the row"
+    place = next(number for number, pair in enumerate(zip(trace, data, strict=True)) if pair[0] != pair[1])
+    return f"message {place + 1} is {str(trace[place][1])[:80]!r}, and {str(data[place][1])[:80]!r} in the row"
+
+
+def traced_rl_row(trajectory: Trajectory, env: str | None, task_key: str | None) -> Row:
+    """Return a prompt row from the trace alone, with datadev's columns; what no trace records is null."""
+    prompt = training_messages(initial_prompt(trajectory))
+    if not prompt:
+        raise RowRejected("no prompt before the first answer")
+    task = trajectory.metadata.get("task")
+    data = task.get("data") if isinstance(task, Mapping) and isinstance(task.get("data"), Mapping) else task
+    data = data if isinstance(data, Mapping) else {}
+    recorded = (data.get(name, trajectory.metadata.get(name)) for name in ANSWERS)
+    answer = next((value for value in recorded if value is not None), None)
+    row = {column: data.get(column) for column in DATADEV_COLUMNS}
+    return row | {
+        "prompt": prompt,
+        "answer": answer,
+        "record_id": row["record_id"] if row["record_id"] is not None else task_key,
+        "source": row["source"] if row["source"] is not None else env,
+        "tools": trajectory.tools,
+    }

@@ -1,0 +1,65 @@
+"""One writer at a time: a lock file beside the index, held while somebody indexes or watches."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from .database import IndexFileError
+
+POLL_SECONDS = 0.05
+
+
+class WriterLock:
+    """The right to write to an index. `with WriterLock(path, "indexing", wait=30):`
+
+    Raises IndexFileError, naming who holds it, when the lock is not free within `wait` seconds. Where a system
+    has no file locks, SQLite's own locking is all there is.
+    """
+
+    def __init__(self, database: Path, purpose: str, wait: float = 0.0) -> None:
+        self.file = Path(f"{database}-lock")
+        self.database, self.purpose, self.wait = database, purpose, wait
+        self.descriptor: int | None = None
+
+    def __enter__(self) -> WriterLock:
+        try:
+            import fcntl
+        except ImportError:
+            return self
+        deadline = time.monotonic() + self.wait
+        while True:
+            try:
+                descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except OSError as error:
+                raise IndexFileError(f"{self.database} cannot be written: {error.strerror}.") from None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+                os.close(descriptor)
+                if time.monotonic() >= deadline:
+                    raise IndexFileError(f"{self.database} is in use: {holder or 'another process'}.") from None
+                time.sleep(POLL_SECONDS)
+                continue
+            if self._is_current(descriptor):
+                self.descriptor = descriptor
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"process {os.getpid()} is {self.purpose}".encode(), 0)
+                return self
+            os.close(descriptor)  # whoever held it has removed this file: lock the one that is there now
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            there = os.stat(self.file)
+        except FileNotFoundError:
+            return False
+        mine = os.fstat(descriptor)
+        return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
+
+    def __exit__(self, *error: object) -> None:
+        if self.descriptor is not None:
+            self.file.unlink(missing_ok=True)
+            os.close(self.descriptor)
+            self.descriptor = None

@@ -1,0 +1,100 @@
+"""From what a person types to a query of SQLite's full-text search: words, "phrases", prefix*, AND, OR, NOT, NEAR.
+
+Anything that is not one of these operators is quoted, so that foo-bar, C++ or can't are searched for as they stand,
+and no character of a question has a meaning that its writer does not know of. The language is FTS5's own, see
+https://www.sqlite.org/fts5.html#full_text_query_syntax.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+
+LONGEST_QUERY = 1_000  # characters
+MOST_WORDS = 64
+OPERATORS = {"AND", "OR", "NOT"}
+TOKENIZER = "porter unicode61"
+TOKEN = re.compile(r'"((?:[^"]|"")*)"(\*?)|(NEAR)\(|([()])|([^\s()"]+)')
+NEAR = re.compile(r"\s*(?P<inner>(?:\"(?:[^\"]|\"\")*\"|[^()\"])*)\)")
+NEAR_DISTANCE = re.compile(r",\s*(\d{1,4})\s*$")
+CURLY = str.maketrans({"“": '"', "”": '"', "„": '"'})
+
+HELP = 'Write words, "a phrase", a beginning* or combine them with AND, OR, NOT and parentheses.'
+
+
+class QueryError(ValueError):
+    """A question that cannot be asked, in one sentence."""
+
+
+def full_text_query(text: str) -> str:
+    """Return the FTS5 query that a person's text means. Raises QueryError."""
+    if not text.strip():
+        raise QueryError("There is nothing to search for.")
+    if len(text) > LONGEST_QUERY:
+        raise QueryError(f"The search has {len(text):,} characters; at most {LONGEST_QUERY:,} are taken.")
+    pieces = _pieces(text.translate(CURLY).replace("\0", " "))
+    if sum(piece.startswith('"') for piece in pieces) > MOST_WORDS:
+        raise QueryError(f"The search has more than {MOST_WORDS} words.")
+    query = " ".join(pieces)
+    _check(query)
+    return query
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: list[str] = []
+    position = 0
+    while match := TOKEN.search(text, position):
+        if '"' in text[position : match.start()]:
+            break
+        position = match.end()
+        phrase, star, near, parenthesis, word = match.groups()
+        if near:
+            rest = NEAR.match(text, position)
+            if rest is None:
+                raise QueryError("A NEAR( is not closed. " + HELP)
+            pieces.append(_near(rest["inner"]))
+            position = rest.end()
+        elif parenthesis or word in OPERATORS:
+            pieces.append(parenthesis or word)
+        else:
+            pieces.append(_quoted(phrase.replace('""', '"'), star) if word is None else _word(word))
+    if '"' in text[position:]:
+        raise QueryError("A quotation mark is not closed. " + HELP)
+    return pieces
+
+
+def _word(word: str) -> str:
+    bare = word.rstrip("*")
+    return _quoted(bare or word, "*" if bare and bare != word else "")
+
+
+def _quoted(text: str, star: str) -> str:
+    return '"' + text.replace('"', '""') + '"' + star
+
+
+def _near(inner: str) -> str:
+    distance = NEAR_DISTANCE.search(inner)
+    words = " ".join(_pieces(inner[: distance.start()] if distance else inner))
+    return f"NEAR({words}{', ' + distance[1] if distance else ''})"
+
+
+def _check(query: str) -> None:
+    """Let SQLite itself say whether the query can be asked, of a table without rows."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"create virtual table nothing using fts5(body, content='', tokenize='{TOKENIZER}')")
+        try:
+            connection.execute("select 1 from nothing where nothing match ?", (query,)).fetchall()
+        except sqlite3.Error as error:
+            raise QueryError(_sentence(query, str(error))) from None
+
+
+def _sentence(query: str, error: str) -> str:
+    last, first = query.rsplit(" ", 1)[-1], query.split(" ", 1)[0]
+    if query.count("(") != query.count(")"):
+        return "A parenthesis is not closed, or was not opened. " + HELP
+    if last in OPERATORS:
+        return f"Something must follow {last}. " + HELP
+    if first in OPERATORS:
+        return f"Something must stand before {first}. " + HELP
+    return f"The search cannot be understood ({error}). " + HELP

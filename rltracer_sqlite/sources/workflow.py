@@ -1,0 +1,121 @@
+"""The JSONL of a verifier workflow, as the `rltracer` package 0.1.0 reads it: one file per workflow.
+
+Each line is a record whose `final_row` (or the record itself) has `rubric.messages`: a list of messages, or a list
+as JSON text. There are no steps, splits or rewards of a fixed name; what is recorded beside the messages can be
+selected by its dotted path. Written as any source can be: lines in, entries out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ..messages import normal_message
+from .base import START, Entry, Locator, LocatorError, NotRollouts, Position, Problem, Scanned, Shard
+from .conversation import CHANGED, add_values, entry_of, trajectory_of
+from .files import open_shard, read_bytes
+from .lines import Tail, complete_lines, decode_leniently
+
+if TYPE_CHECKING:
+    from ..model import Message, Trajectory
+
+COMMIT_RECORDS = 4000
+FILES, RECORDS = 20, 20  # looked into before a place is said not to be recognised
+NO_MESSAGES = "a record without rubric.messages"
+
+
+class WorkflowSource:
+    """Verifier workflows' intermediate predictions."""
+
+    name = "workflow"
+    step_kind = None
+
+    def __init__(self, tokenizer: str | None = None) -> None:
+        self.tokenizer = tokenizer
+
+    def recognises(self, root: Path) -> bool:
+        """Say whether a file at `root` begins with a record of a workflow."""
+        for shard in islice(self.shards(root), FILES):
+            try:
+                if any(isinstance(found, Entry) for found in islice(self.scan(root, shard), RECORDS)):
+                    return True
+            except (NotRollouts, LocatorError, OSError):
+                continue
+        return False
+
+    def shards(self, root: Path) -> Iterable[Shard]:
+        """List the JSONL files at `root`. Opens none of them."""
+        from .table.files import walk
+
+        files = [root.name] if root.is_file() else list(walk(root))
+        paths = {file.removesuffix(".zst"): file for file in sorted(files, reverse=True)}
+        return [Shard(path, file, "lines") for path, file in sorted(paths.items()) if path.endswith(".jsonl")]
+
+    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+        """Read one file. Raises NotRollouts when its first record has no messages."""
+        number = start.line
+        with open_shard(root, shard.path) as reader:
+            for line in complete_lines(reader, start.offset):
+                if isinstance(line, Tail):
+                    yield Position(line.offset, number, line.length)
+                    return
+                number += 1
+                if (data := bytes(line.buffer[line.start : line.end])).strip():
+                    yield from _found(data, shard, line.offset, number)
+                if number % COMMIT_RECORDS == 0:
+                    yield Position(line.offset + line.length + 1, number)
+
+    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+        """Decode one trajectory. Raises LocatorError."""
+        locator = locators[0]
+        raw = read_bytes(root, locator.path, locator.byte_offset, locator.byte_length)
+        try:
+            record, remark = decode_leniently(raw)
+            messages = _messages(record)
+        except ValueError as error:
+            raise LocatorError(CHANGED.format(path=locator.path, what=str(error))) from None
+        shard = Shard(locator.path, locator.path, locator.layout)
+        entry = _entry(record, messages, shard, locator.byte_offset, locator.byte_length, locator.line or 1)
+        remarks = [remark] if remark else []
+        return trajectory_of(entry, locator, messages, raw, record, tools=_row(record).get("tools"), remarks=remarks)
+
+
+def _found(data: bytes, shard: Shard, offset: int, number: int) -> Iterator[Entry | Problem]:
+    try:
+        record, remark = decode_leniently(data)
+        messages = _messages(record)
+    except ValueError as error:
+        if number == 1 and str(error) == NO_MESSAGES:
+            raise NotRollouts(NO_MESSAGES) from None
+        yield Problem(number, offset, len(data), f"not readable: {error}")
+        return
+    yield _entry(record, messages, shard, offset, len(data), number)
+    if remark:
+        yield Problem(number, offset, len(data), f"read in part: {remark}")
+
+
+def _entry(record: Any, messages: list[Message], shard: Shard, offset: int, length: int, line: int) -> Entry:
+    entry = entry_of(shard, messages, offset, length, line)
+    entry.env = PurePosixPath(shard.path).stem
+    add_values(entry.values, "", record, depth=0)
+    return entry
+
+
+def _messages(record: Any) -> list[Message]:
+    """Return the messages of a record. Raises ValueError where it has none."""
+    rubric = _row(record).get("rubric")
+    recorded = rubric.get("messages") if isinstance(rubric, Mapping) else None
+    if isinstance(recorded, str):
+        recorded, _ = decode_leniently(recorded.encode("utf-8", "replace"))
+    if not isinstance(recorded, list) or not recorded:
+        raise ValueError(NO_MESSAGES)
+    if not all(isinstance(message, Mapping) and isinstance(message.get("role"), str) for message in recorded):
+        raise ValueError("rubric.messages: a message without a role")
+    return [normal_message(message) for message in recorded]
+
+
+def _row(record: Any) -> Mapping[str, Any]:
+    row = record.get("final_row", record) if isinstance(record, Mapping) else None
+    return row if isinstance(row, Mapping) else {}

@@ -1,0 +1,264 @@
+"""The charts in a real browser, from a real server: drawn under a strict policy, clicked, and saved."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import socket
+import threading
+import time
+from contextlib import closing
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from datasette.app import Datasette
+
+from rltracer_sqlite.charts import CHARTS, Filters, describe_rows, find_span, plan_query, read_rows
+from rltracer_sqlite.charts.render import render_html
+
+from ..index_factory import make_index
+from .conftest import rollouts
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+HOSTILE = '</script><img src=x onerror="alert(1)">'
+MARKS = {  # what can be pointed at in each chart
+    "histogram": ".mark-rect.role-mark path",
+    "zero_variance": ".mark-rect.role-mark path",
+    "difficulty": ".mark-rect.role-mark path",
+}
+POINTS = ".mark-path.role-mark path"  # the cells around points, which catch the pointer
+
+
+def run_rows():
+    for step in range(1, 9):
+        for number in range(6):
+            name = HOSTILE if number == 0 else f"prompt {number}"
+            common = {"step": step, "prompt": name, "env": HOSTILE if number == 0 else "math", "tool_calls": number}
+            for row in rollouts((number * 2 + step) % 5, 4, **common):
+                yield {**row, "rewards.format.score": 0.5, "completion_tokens": 100 + step, "truncated": number % 2}
+    yield from rollouts(1, 2, step=4, split="eval", prompt="held out")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return make_index(tmp_path_factory.mktemp("browser") / "run.sqlite", run_rows())
+
+
+@pytest.fixture(scope="module")
+def server(index):
+    """Serve the index on a free port of the loopback address and return its address."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    app = Datasette([str(index)], settings={"suggest_facets": False}).app()
+    running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="on"))
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    while not running.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{port}"
+    running.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as p:
+        launched = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that fails the test for a message on its console, a dialog, or a request that leaves the machine."""
+    context = browser.new_context(viewport={"width": 1000, "height": 900}, accept_downloads=True)
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    opened.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    opened.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    opened.on("request", lambda request: None if is_local(request.url) else complaints.append(request.url))
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def is_local(url):
+    return urlsplit(url).scheme in ("data", "blob", "file") or urlsplit(url).hostname == "127.0.0.1"
+
+
+def open_chart(page, server, chart, query=""):
+    page.goto(f"{server}/-/rltracer/run/run/1/charts/{chart}{query}")
+    page.wait_for_selector("figure[data-state=drawn]", timeout=20_000)
+
+
+def content_of(page, server, chart, query=""):
+    return page.request.get(f"{server}/-/rltracer/run/run/1/charts/{chart}.json{query}").json()
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_is_drawn_under_a_strict_policy(page, server, chart):
+    response = page.goto(f"{server}/-/rltracer/run/run/1/charts/{chart}")
+    assert "script-src 'self'" in response.headers["content-security-policy"]
+    page.wait_for_selector("figure[data-state=drawn]", timeout=20_000)
+    assert page.locator(".drawing svg path").count() > 5
+    content = content_of(page, server, chart)
+    assert page.locator(".drawing [role=graphics-document]").get_attribute("aria-label") == content["description"]
+    assert page.locator("figcaption").inner_text() == " ".join(content["description"].split())
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_click_leads_to_the_rows_behind_the_mark(page, server, chart):
+    open_chart(page, server, chart)
+    content = content_of(page, server, chart)
+    mark = page.locator(MARKS.get(chart, POINTS)).first
+    mark.hover(force=True)
+    page.wait_for_selector(".rltracer-tip:not([hidden])")
+    with page.expect_navigation():
+        mark.click(force=True)
+    address = urlsplit(page.url)
+    filters = dict(parse_qsl(address.query))
+    assert address.path == content["links"]["table"]
+    assert filters["run_id"] == "1"
+    rows = page.request.get(page.url.replace("?", ".json?", 1) + "&_shape=objects").json()["rows"]
+    assert rows or chart == "zero_variance"
+
+
+def test_a_bar_leads_to_as_many_rows_as_it_says(page, server):
+    open_chart(page, server, "histogram")
+    bars = page.locator(MARKS["histogram"])
+    for number in range(bars.count()):
+        bars.nth(number).hover(force=True)
+        shown = dict(zip(*[iter(page.locator(".rltracer-tip :is(dt, dd)").all_inner_texts())] * 2, strict=True))
+        with page.expect_navigation():
+            bars.nth(number).click(force=True)
+        rows = page.request.get(page.url.replace("?", ".json?", 1) + "&_shape=objects").json()["rows"]
+        assert len(rows) == int(shown["prompts"])
+        assert {row["pass_bucket"] for row in rows} == {shown["pass rate"]}
+        page.go_back()
+        page.wait_for_selector("figure[data-state=drawn]")
+
+
+def test_plotted_numbers_are_those_of_the_sql(page, server):
+    open_chart(page, server, "pass_rate")
+    labels = page.locator(".mark-symbol.role-mark path").evaluate_all("all => all.map(mark => mark.ariaLabel)")
+    drawn = sorted(
+        tuple(float(re.search(rf"{name}: ([\d.]+)", label)[1]) for name in ("step", "pass rate")) for label in labels
+    )
+    expected = sorted(
+        (row["step_first"], round(row["pass_rate"], 3)) for row in content_of(page, server, "pass_rate")["rows"]
+    )
+    assert drawn == pytest.approx(expected, abs=0.0006)
+
+
+def test_positions_are_those_of_the_numbers(page, server):
+    open_chart(page, server, "pass_rate")
+    rows = content_of(page, server, "pass_rate")["rows"]
+    heights = page.evaluate(
+        """() => {
+            const view = document.querySelector("figure").view;
+            const [scale, height] = [view.scale("y"), view.height()];
+            const marks = [...document.querySelectorAll(".mark-symbol.role-mark path")];
+            return marks.map((mark) => 1 - Number(mark.getAttribute("transform").match(/,([\\d.]+)\\)/)[1]) / height);
+        }"""
+    )
+    assert sorted(heights) == pytest.approx(sorted(row["pass_rate"] for row in rows), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_download(page, server, kind, tmp_path):
+    open_chart(page, server, "difficulty")
+    with page.expect_download() as download:
+        page.get_by_role("button", name=kind.upper()).click()
+    content = (tmp_path / "chart").with_suffix(f".{kind}")
+    download.value.save_as(content)
+    assert download.value.suggested_filename == f"difficulty.{kind}"
+    assert content.read_bytes().startswith(b"\x89PNG" if kind == "png" else b"<svg")
+
+
+def test_table_holds_every_row_and_its_link(page, server):
+    open_chart(page, server, "difficulty")
+    page.locator("summary").click()
+    rows = content_of(page, server, "difficulty")["rows"]
+    assert page.locator("tbody tr").count() == len(rows)
+    link = page.locator("tbody tr a").first.get_attribute("href")
+    assert f"prompt_id={rows[0]['prompt_id']}" in link
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_page(browser, server, scheme):
+    context = browser.new_context(color_scheme=scheme)
+    opened = context.new_page()
+    open_chart(opened, server, "pass_rate")
+    ink = {"light": "#276890", "dark": "#7fb9dc"}[scheme]
+    assert opened.locator(f'.mark-line path[stroke="{ink}"]').count() == 1
+    context.close()
+
+
+@pytest.mark.parametrize("width", [380, 1400])
+def test_fits_its_page(page, server, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    for chart in CHARTS:
+        open_chart(page, server, chart)
+        assert page.locator(".drawing svg").bounding_box()["width"] <= width
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_page_of_all_charts_draws_them_as_they_come_into_view(page, server):
+    with_policy(page, server)
+    page.goto(f"{server}/-/rltracer/run/run/1/charts?env=math")
+    page.wait_for_selector("#chart-pass_rate[data-state=drawn]")
+    assert page.locator("#chart-zero_variance").get_attribute("data-state") is None
+    for chart in CHARTS:
+        page.locator(f"#chart-{chart}").scroll_into_view_if_needed()
+        page.wait_for_selector(f"#chart-{chart}[data-state=drawn]")
+    assert page.locator("#chart-difficulty").get_by_text(HOSTILE).count() == 0
+
+
+def with_policy(page, server):
+    """Add script-src 'self' to a page of Datasette; its own inline scripts, which it cannot do without, by their hash."""
+
+    def add(route):
+        response = route.fetch()
+        scripts = re.findall(r"<script>(.*?)</script>", response.text(), re.S)
+        hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+        allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+        headers = {**response.headers, "content-security-policy": f"script-src 'self' {allowed}"}
+        route.fulfill(response=response, headers=headers)
+
+    page.route(re.compile(rf"^{re.escape(server)}/-/rltracer/run/run/1/charts\?"), add)
+
+
+def test_a_filter_that_is_none_is_said(page, server):
+    page.goto(f"{server}/-/rltracer/run/run/1/charts/histogram?_window=1")
+    page.wait_for_selector("figure[data-state=failed]")
+    assert "needs windows of at least 2 for 8 steps" in page.get_by_role("alert").inner_text()
+    page.wait_for_timeout(50)
+
+
+def test_nothing_to_draw_is_said(page, server):
+    open_chart(page, server, "pass_rate", "?env=none")
+    assert "There is nothing to draw" in page.locator("figcaption").inner_text()
+    assert page.locator(".drawing, button").count() == 0
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_html_file_draws_without_a_server(page, index, tmp_path, chart):
+    import sqlite3
+
+    with closing(sqlite3.connect(index)) as connection:
+        rows = read_rows(connection, plan_query(chart, Filters(1), find_span(connection, 1)))
+    file = tmp_path / "chart.html"
+    file.write_bytes(render_html(chart, rows, describe_rows(chart, rows)))
+    page.goto(file.as_uri())
+    page.wait_for_selector("figure[data-state=drawn]", timeout=20_000)
+    assert page.locator(".drawing svg path").count() > 5
+    assert json.loads(page.locator("figure script").text_content())["rows"] == rows

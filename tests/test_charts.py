@@ -1,0 +1,263 @@
+"""The charts of the library: their specs, queries, words and files."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import datasette_rltracer
+from rltracer_sqlite.charts import (
+    CHARTS,
+    ChartError,
+    Filters,
+    describe_rows,
+    find_span,
+    load_spec,
+    plan_query,
+    provide_square_root,
+    read_rows,
+    render,
+)
+from rltracer_sqlite.charts.data import Span
+from rltracer_sqlite.cli import plot
+
+from .index_factory import make_index
+
+STATIC = Path(datasette_rltracer.__file__).parent / "static"
+REPOSITORY = Path(__file__).parent.parent
+STEPLESS = ("histogram", "difficulty")  # charts that need no steps
+
+
+def rows_of_a_run(steps=range(1, 25)):
+    for step in steps:
+        for prompt in range(5):
+            for number in range(4):
+                passed = float(number < (prompt + (step or 0)) % 5)
+                yield {
+                    "step": step, "env": ("math", "code")[prompt % 2], "prompt": f"prompt {prompt}", "reward": passed,
+                    "rewards.answer.score": passed, "rewards.format.score": 0.5, "completion_tokens": 100 + (step or 0),
+                    "turns": 2, "tool_calls": number, "truncated": int(number == 3), "ok": int(number != 2),
+                }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def index_path(tmp_path_factory):
+    rows = [*rows_of_a_run(), *({"step": step, "split": "eval", "prompt": "held out", "reward": 1} for step in (8, 16))]
+    return make_index(tmp_path_factory.mktemp("charts") / "run.sqlite", rows)
+
+
+@pytest.fixture
+def connection(index_path):
+    connection = sqlite3.connect(index_path)
+    yield connection
+    connection.close()
+
+
+def draw(connection, chart, **filters):
+    return read_rows(connection, plan_query(chart, Filters(1, **filters), find_span(connection, 1)))
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_has_a_spec_that_names_its_rows(chart):
+    spec = load_spec(chart)
+    assert spec["data"] == {"name": "rows"}
+    assert "6" in spec["$schema"]
+    assert set(spec["usermeta"]["rltracer"]) >= {"title", "about", "one_split", "most_windows", "rows"}
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_spec_uses_only_columns_of_its_query(connection, chart):
+    columns = set(draw(connection, chart)[0])
+    spec = load_spec(chart)
+    text = json.dumps(spec)
+    made = {name for given in re.findall(r'"as": (?:"|\[)([^]:{}]*)', text) for name in re.findall(r"\w+", given)}
+    used = set(re.findall(r'"field": "(\w+)"', text)) | set(re.findall(r"datum\.(\w+)", text))
+    assert used - made - {"value", "label"} <= columns
+    links = spec["usermeta"]["rltracer"]["rows"]
+    assert set(links["filters"].values()) - made <= columns
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_rows_fit_what_datasette_returns(chart):
+    query = plan_query(chart, Filters(1), Span(first=1, last=10**6, splits=3, main_split="train"))
+    steps_in_a_window = -(-(10**6) // query.window)
+    per_window = {"reward": 8 * 3, "difficulty": 40, "histogram": 6, "zero_variance": 1}.get(chart, 3)
+    assert steps_in_a_window * per_window <= 1000
+
+
+def test_windows_are_as_small_as_fits(connection):
+    span = find_span(connection, 1)
+    assert plan_query("pass_rate", Filters(1), span).window == 1
+    assert plan_query("histogram", Filters(1), span).window == 5
+    assert plan_query("histogram", Filters(1, step_gte="1", step_lte="6"), span).window == 1
+    with pytest.raises(ChartError, match="at least 4"):
+        plan_query("histogram", Filters(1, window=3), span)
+
+
+def test_one_split_charts_take_the_largest(connection):
+    assert plan_query("difficulty", Filters(1), find_span(connection, 1)).parameters["split"] == "train"
+    assert {row["split"] for row in draw(connection, "pass_rate")} == {"train", "eval"}
+
+
+def test_filters(connection):
+    whole, math = draw(connection, "pass_rate", split="train"), draw(connection, "pass_rate", split="train", env="math")
+    assert [row["scored"] for row in whole[:2]] == [20, 20]
+    assert [row["scored"] for row in math[:2]] == [12, 12]
+    limited = draw(connection, "pass_rate", split="train", step_gte="3", step_lte="8", window=5)
+    assert [(row["step_first"], row["step_last"], row["scored"]) for row in limited] == [(3, 7, 100), (8, 12, 20)]
+
+
+def test_means_over_steps(connection):
+    rewards = {(row["name"], row["step_first"]): row["mean"] for row in draw(connection, "reward", split="train")}
+    assert {name for name, _ in rewards} == {"reward", "reward_answer", "reward_format"}
+    assert rewards["reward", 1] == rewards["reward_answer", 1] == 10 / 20
+    length = draw(connection, "length", split="train")[2]
+    assert (length["completion_tokens"], length["turns"], length["tool_calls"]) == (103, 2, 1.5)
+    failures = draw(connection, "failures", split="train")[0]
+    assert (failures["truncated"], failures["error"], failures["error_known"]) == (0.25, 0.25, 20)
+
+
+def test_groups_without_signal(connection):
+    row = draw(connection, "zero_variance")[0]
+    assert (row["prompt_groups"], row["all_failed"], row["all_passed"], row["other_equal"]) == (5, 0.2, 0.2, 0)
+    assert row["zero_variance"] == 0.4
+
+
+def test_difficulty_takes_forty_prompts_from_the_hardest_to_the_easiest(tmp_path):
+    rows = [{"prompt": f"p{n:03}", "reward": float(t < n // 13)} for n in range(101) for t in range(8)]
+    path = make_index(tmp_path / "run.sqlite", rows)
+    connection = sqlite3.connect(path)
+    drawn = draw(connection, "difficulty")
+    connection.close()
+    rates = [row["overall_pass_rate"] for row in drawn]
+    assert len(drawn) == 40
+    assert rates == sorted(rates)
+    assert {row["all_prompts"] for row in drawn} == {101}
+    assert drawn[-1]["rank"] == 101
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_run_without_steps(tmp_path, chart):
+    path = make_index(tmp_path / "run.sqlite", rows_of_a_run([None]))
+    connection = sqlite3.connect(path)
+    rows = draw(connection, chart)
+    connection.close()
+    assert bool(rows) is (chart in STEPLESS)
+    assert describe_rows(chart, rows)
+
+
+def test_infinite_rewards_do_not_reach_json(tmp_path):
+    path = make_index(tmp_path / "run.sqlite", [{"reward": float("inf")}, {"reward": 1.0}])
+    connection = sqlite3.connect(path)
+    rows = draw(connection, "reward")
+    connection.close()
+    assert [row["mean"] for row in rows] == [None]
+    assert json.dumps(rows, allow_nan=False)
+    assert describe_rows("reward", rows) == "Mean reward. total, train: not recorded."
+
+
+def test_square_root_is_provided_where_sqlite_lacks_it():
+    class Lacking(sqlite3.Connection):
+        def execute(self, sql, *parameters):
+            if sql == "select sqrt(4)":
+                raise sqlite3.OperationalError("no such function: sqrt")
+            return super().execute(sql, *parameters)
+
+    connection = sqlite3.connect(":memory:", factory=Lacking)
+    provide_square_root(connection)
+    assert connection.execute("select sqrt(9), sqrt(null), sqrt(-1)").fetchone() == (3.0, None, None)
+    connection.close()
+
+
+def test_words_say_what_a_reader_would_see(connection):
+    words = describe_rows("pass_rate", draw(connection, "pass_rate", split="train"))
+    assert words.startswith("Pass rate, train: 50.0% at step 1,")
+    assert words.endswith("n = 480.")
+    assert "of 5 prompts" in describe_rows("histogram", draw(connection, "histogram"))
+    assert describe_rows("length", []) == "There is nothing to draw: no row matches."
+
+
+def test_themes_have_the_same_names():
+    light, dark = render.theme_config("light"), render.theme_config("dark")
+    assert light.keys() == dark.keys()
+    assert light["range"].keys() == dark["range"].keys()
+
+
+def test_bundle_is_built_from_the_pinned_versions():
+    first_line = (STATIC / "vega.mjs").read_text("utf-8").split("\n", 1)[0]
+    pinned = json.loads((REPOSITORY / "scripts" / "vega" / "package.json").read_text("utf-8"))["dependencies"]
+    assert first_line.startswith("/* " + ", ".join(f"{name} {version}" for name, version in pinned.items()) + ";")
+    assert pinned["vega-lite"].startswith(f"{render.VEGA_LITE}.")
+    licences = (STATIC / "vega.LICENSES.txt").read_text("utf-8")
+    assert all(f"{name} {version} (" in licences for name, version in pinned.items())
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize("theme", render.THEMES)
+def test_drawing(connection, chart, theme):
+    pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+    rows = draw(connection, chart)
+    spec = render.drawable_spec(chart, rows, "In words: <5 & >3", theme)
+    svg = render.render_svg(spec).decode()
+    assert svg.startswith("<svg")
+    assert load_spec(chart)["title"]["text"] in svg
+    assert render.render_png(spec, 1).startswith(b"\x89PNG")
+
+
+def test_html_loads_nothing_and_hostile_text_stays_text(tmp_path):
+    hostile = "</script><script>alert(1)</script><!--"
+    path = make_index(tmp_path / "run.sqlite", [{"prompt": hostile, "env": hostile}])
+    connection = sqlite3.connect(path)
+    html = render.render_html("difficulty", draw(connection, "difficulty"), hostile).decode()
+    connection.close()
+    assert "alert(1)</script>" not in html
+    assert html.count("</script>") == 3
+    assert not re.search(r'(?:src|href)=["\']?(?:https?:)?//', html)
+
+
+def run_plot(*arguments):
+    return CliRunner().invoke(plot.command, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+def test_plot(index_path, tmp_path, ending):
+    if ending != "html":
+        pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+    output = tmp_path / f"chart.{ending}"
+    result = run_plot(index_path, "zero-variance", "-o", output, "--split", "train")
+    assert result.exit_code == 0, result.output
+    assert output.stat().st_size > 1000
+    assert "Groups without signal" in result.output
+    assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pass-rate", "-o", "x.pdf"], "must end with .svg, .png, .html"),
+        (["pass-rates", "-o", "x.svg"], "is not one of"),
+        (["pass-rate", "-o", "x.html", "--run", "other"], "no run 'other'. It holds: demo"),
+        (["histogram", "-o", "x.html", "--window", "1"], "needs windows of at least 4 for 24 steps"),
+        (["pass-rate", "-o", "missing/x.html"], "cannot be written"),
+    ],
+)
+def test_plot_says_what_is_wrong(index_path, arguments, message):
+    result = run_plot(index_path, *arguments)
+    assert result.exit_code != 0
+    assert message in result.output
+
+
+def test_plot_says_how_to_get_the_converter(index_path, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    result = run_plot(index_path, "pass-rate", "-o", tmp_path / "x.svg")
+    assert result.exit_code == 1
+    assert "pip install 'datasette-rltracer[plot]'" in result.output
+
+
+def test_plot_knows_every_chart():
+    assert plot.CHARTS == CHARTS

@@ -1,0 +1,96 @@
+"""Each mapping that comes with the package, on small files written as its system writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.messages import prompt_context, prompt_key
+from rltracer_sqlite.sources.base import Entry, Locator, NotRollouts, Problem, Shard
+from rltracer_sqlite.sources.table import TableSource
+from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS, preset, source
+from tests.table_samples import SAMPLES, Row
+
+Found = tuple[Shard, Entry]
+
+
+def read(found: TableSource, root: Path) -> tuple[list[Found], list[Problem], list[str]]:
+    """Return the entries with their shards, the problems, and what files left aside say."""
+    entries: list[Found] = []
+    problems: list[Problem] = []
+    asides: list[str] = []
+    for shard in found.shards(root):
+        try:
+            for one in found.scan(root, shard):
+                if isinstance(one, Entry):
+                    entries.append((shard, one))
+                elif isinstance(one, Problem):
+                    problems.append(one)
+        except NotRollouts as error:
+            asides.append(str(error))
+    return entries, problems, asides
+
+
+def locator(shard: Shard, entry: Entry) -> Locator:
+    return Locator(
+        entry.uid, shard.path, shard.layout, entry.byte_offset, entry.byte_length, entry.item, entry.line, None
+    )
+
+
+@pytest.fixture(params=SAMPLES)
+def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[TableSource, Path, list[Row]]:
+    if request.param.startswith("trl"):
+        pytest.importorskip("pyarrow")
+    name, write = SAMPLES[request.param]
+    return source(name), tmp_path, write(tmp_path)
+
+
+def test_entries_are_what_was_written(sample: tuple[TableSource, Path, list[Row]]) -> None:
+    reader, root, rows = sample
+    entries = [entry for _, entry in read(reader, root)[0]]
+    assert [(e.reward, e.step, e.split, e.content_kind) for e in entries] == [
+        (row.reward, row.step, row.split, row.kind) for row in rows
+    ]
+    for entry, row in zip(entries, rows, strict=True):
+        assert {name: getattr(entry, name) for name in row.more} == row.more
+
+
+def test_messages_are_what_was_written(sample: tuple[TableSource, Path, list[Row]]) -> None:
+    reader, root, rows = sample
+    for (shard, entry), row in zip(read(reader, root)[0], rows, strict=True):
+        trajectory = reader.load(root, [locator(shard, entry)])
+        assert trajectory.messages == row.messages
+        assert trajectory.branches == ([row.messages] if row.messages else [])
+        assert trajectory.metadata["reward"] == row.reward
+        assert (entry.turns or None) == (sum(m["role"] == "assistant" for m in row.messages) or entry.turns or None)
+
+
+def test_prompts_are_those_of_the_messages(sample: tuple[TableSource, Path, list[Row]]) -> None:
+    reader, root, rows = sample
+    for (_, entry), row in zip(read(reader, root)[0], rows, strict=True):
+        if row.messages:
+            assert entry.prompt_key == prompt_key(prompt_context(row.messages))
+        assert entry.preview
+
+
+def test_a_place_is_recognised_and_each_uid_is_one(sample: tuple[TableSource, Path, list[Row]]) -> None:
+    reader, root, rows = sample
+    entries = read(reader, root)[0]
+    assert reader.recognises(root)
+    assert len({entry.uid for _, entry in entries}) == len(rows)
+    assert all(entry.uid.startswith(f"{shard.path}@") for shard, entry in entries)
+
+
+def test_what_is_no_rollout_is_said(tmp_path: Path) -> None:
+    for name in ("nemo-gym", "skyrl", "open-instruct"):
+        SAMPLES[name][1](tmp_path / name)
+    said = [read(source(name), tmp_path / name)[2] for name in ("nemo-gym", "skyrl", "open-instruct")]
+    assert [len(one) for one in said] == [1, 1, 1]
+    assert ["inputs" in said[0][0], "metrics" in said[1][0], "tokenizer" in said[2][0]] == [True, True, True]
+
+
+def test_every_preset_is_listed_and_tested() -> None:
+    assert sorted(PRESETS) == sorted(path.stem for path in FOLDER.glob("*.toml"))
+    assert {preset(name).name for name in PRESETS} == {name for name, _ in SAMPLES.values()}
+    assert all(preset(name).title and preset(name).text for name in PRESETS)
