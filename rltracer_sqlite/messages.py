@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 PREVIEW_CHARACTERS = 300
+SLICE = 1 << 20  # characters
 EMPTY_PREVIEW = "(empty prompt)"
 
 
@@ -113,8 +114,16 @@ def prompt_key(context: Iterable[Mapping[str, Any]]) -> str:
     for message in context:
         text = _identity(message.get("content")).strip()
         # The length before the text keeps two splits of the same characters apart.
-        digest.update(f"{message.get('role') or ''}\0{len(text)}\0{text}\0".encode("utf-8", "surrogatepass"))
+        _add(digest, f"{message.get('role') or ''}\0{len(text)}\0")
+        _add(digest, text)
+        digest.update(b"\0")
     return digest.hexdigest()
+
+
+def _add(digest: Any, text: str) -> None:
+    # In slices, since a text may be a large part of a record of hundreds of megabytes.
+    for start in range(0, len(text), SLICE):
+        digest.update(text[start : start + SLICE].encode("utf-8", "surrogatepass"))
 
 
 def _identity(content: Any) -> str:
@@ -125,8 +134,14 @@ def _identity(content: Any) -> str:
     pieces = []
     for part in content:
         is_text = isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
-        pieces.append(_part_text(part) if is_text else sha256(_text(part).encode("utf-8", "surrogatepass")).hexdigest())
+        pieces.append(_part_text(part) if is_text else _digest(_text(part)))
     return "".join(pieces)
+
+
+def _digest(text: str) -> str:
+    digest = sha256()
+    _add(digest, text)
+    return digest.hexdigest()
 
 
 def is_empty(context: Sequence[Mapping[str, Any]]) -> bool:

@@ -160,3 +160,32 @@ def test_a_query_imports_nothing_heavy(sample: Path, tmp_path: Path) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_rebuild_keeps_what_it_was_not_asked_about(sample: Path, tmp_path: Path) -> None:
+    import shutil
+
+    other = tmp_path / "other" / "run"
+    shutil.copytree(sample, other)
+    database = tmp_path / "x.sqlite"
+    CliRunner().invoke(command, [str(database), str(sample), str(other)], catch_exceptions=False)
+    before = database.read_bytes()
+    result = CliRunner().invoke(group, ["index", str(database), str(sample), "--rebuild"])
+    assert "name these runs too" in str(result.exception)
+    assert database.read_bytes() == before
+
+
+def test_a_rebuild_that_finds_nothing_leaves_the_old_index(sample: Path, tmp_path: Path) -> None:
+    import shutil
+
+    changed, database = tmp_path / "run", tmp_path / "x.sqlite"
+    shutil.copytree(sample, changed)
+    indexed(changed, database)
+    before = database.read_bytes()
+    for file in changed.rglob("traces.jsonl"):
+        file.write_bytes(b"{}\n")
+    result = indexed(changed, database, "--rebuild")
+    assert result.exit_code == 1
+    assert "no rollout record" in result.stderr
+    assert database.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x.sqlite"]

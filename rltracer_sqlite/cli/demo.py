@@ -26,7 +26,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     from ..roots import remember_root
     from ..sample import write_sample
     from ..sources import source_for
-    from .index import counts
+    from .report import counts
 
     run, database = folder / "run", folder / "demo.sqlite"
     try:

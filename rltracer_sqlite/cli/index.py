@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,26 @@ from . import printable, run
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..index.refresh import Progress, Refreshed
+    from ..index.refresh import Refreshed
+    from ..sources.base import Source
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@dataclass(frozen=True)
+class Options:
+    """What the command line asked for, beside the database and the runs."""
+
+    steps: Callable[[int | None], bool]
+    rule: tuple[str, float] | None
+    discover: bool
+    name: str | None
+    tokenizer: str | None
+    rebuild: bool
+    quiet: bool
+
+
+@click.command(context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--steps", metavar="N-M", help="Read these steps only, for example 1-100, 21 or 40- (to the end).")
@@ -54,18 +71,15 @@ def command(
       rltracer-index both.sqlite /data/run-a /data/run-b --steps 1-100
       rltracer-index run.sqlite /data/my-run --success 'rewards.correct.score>=1'
     """
-    wanted = parse_steps(steps)
-    rule = parse_success(success) if success else None
     if name and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
-    started = time.perf_counter()
-    target = Path(f"{database}.rebuilding") if rebuild else database
-    empty = _index(target, runs, wanted, discover, name, rule, tokenizer, quiet, rebuild, started, database)
-    if rebuild:
-        from ..index.database import replace_database
+    rule = parse_success(success) if success else None
+    options = Options(parse_steps(steps), rule, discover, name, tokenizer, rebuild, quiet)
+    from ..index.lock import WriterLock
 
-        replace_database(target, database)
-    sys.exit(1 if empty else 0)
+    with WriterLock(database, "indexing"):
+        found = _rebuild(database, runs, options) if rebuild else _index(database, runs, options, database)
+    sys.exit(0 if found else 1)
 
 
 def main() -> None:
@@ -100,171 +114,85 @@ def parse_success(text: str) -> tuple[str, float]:
     )
 
 
-def _index(
-    target: Path,
-    roots: tuple[Path, ...],
-    steps: Callable[[int | None], bool],
-    discover: bool,
-    name: str | None,
-    rule: tuple[str, float] | None,
-    tokenizer: str | None,
-    quiet: bool,
-    rebuild: bool,
-    started: float,
-    shown: Path,
-) -> bool:
-    """Index each run into `target`, print the summary, and say whether nothing was found in a run that is not empty."""
-    from ..index.database import finish_writing, open_for_writing, remove_database
-    from ..roots import remember_root
-    from ..sources import source_for
+def _rebuild(database: Path, roots: tuple[Path, ...], options: Options) -> bool:
+    """Index into a file beside the database, and put it in its place when all went well."""
+    from ..index.database import remove_database, replace_database
 
-    sources = [(root, source_for(root, tokenizer)) for root in roots]  # refuse a bad path before touching the database
-    if rebuild:
-        remove_database(target)
+    _check_all_named(database, roots)
+    beside = Path(f"{database}.rebuilding")
+    remove_database(beside)
+    try:
+        found = _index(beside, roots, options, database)
+        if found:
+            replace_database(beside, database)
+        return found
+    finally:
+        remove_database(beside)
+
+
+def _check_all_named(database: Path, roots: tuple[Path, ...]) -> None:
+    """Refuse to rebuild a database that holds further runs: they would be gone."""
+    from ..index.database import IndexFileError, open_index
+    from ..index.queries import runs
+
+    if not database.exists():
+        return
+    connection = open_index(database)
+    try:
+        named = {str(root.resolve()) for root in roots}
+        others = [known.root for known in runs(connection) if known.root not in named]
+    finally:
+        connection.close()
+    if others:
+        raise IndexFileError(f"{database} also holds {', '.join(others)}: name these runs too to rebuild it.")
+
+
+def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path) -> bool:
+    """Index each run into `target` and print the summary; say whether every run that is not empty gave trajectories."""
+    from ..index.database import finish_writing, open_for_writing, remove_database
+    from ..sources import source_for
+    from .report import nothing_found, summary
+
+    started = time.perf_counter()
+    # Every run is looked at before the database is touched: a wrong path changes nothing.
+    sources = [(root, source_for(root, options.tokenizer)) for root in roots]
     existed = target.exists()
     connection = open_for_writing(target)
-    results = []
     try:
-        for root, source in sources:
-            with _progress_bar(root, quiet) as progress:
-                results.append(_index_run(connection, source, root, name, rule, tokenizer, steps, discover, progress))
-            try:
-                remember_root(root)
-            except OSError as error:
-                click.echo(f"Note: the list of roots cannot be written ({error}); see rltracer roots --help.", err=True)
-        report = None if quiet else _report(connection, results, time.perf_counter() - started, shown, discover)
-        empty = [message for result in results if (message := _nothing(connection, result, discover))]
+        results = [_index_run(connection, source, root, options) for root, source in sources]
+        empty = [message for result in results if (message := nothing_found(connection, result, options.discover))]
+        if not options.quiet and not empty:
+            click.echo(summary(connection, results, time.perf_counter() - started, shown, options.discover))
     finally:
         finish_writing(connection)
     for message in empty:
         click.echo(f"Error: {printable(message)}", err=True)
     if empty and not existed:
         remove_database(target)
-    if report and not empty:
-        click.echo(report)
-    return bool(empty)
+    return not empty
 
 
-def _index_run(
-    connection: sqlite3.Connection,
-    source: object,
-    root: Path,
-    name: str | None,
-    rule: tuple[str, float] | None,
-    tokenizer: str | None,
-    steps: Callable[[int | None], bool],
-    discover: bool,
-    progress: Progress | None,
-) -> Refreshed:
+def _index_run(connection: sqlite3.Connection, source: Source, root: Path, options: Options) -> Refreshed:
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run, set_success
+    from .report import ProgressBar
 
-    run_id = ensure_run(connection, source.name, root, name, tokenizer)  # type: ignore[attr-defined]
-    if rule:
-        set_success(connection, run_id, *rule)
-    return refresh_run(connection, source, root, run_id, steps, discover, progress)  # type: ignore[arg-type]
-
-
-class _progress_bar:
-    """A bar on a terminal, nothing in a pipe or with --quiet."""
-
-    def __init__(self, root: Path, quiet: bool) -> None:
-        self.shown = not quiet and sys.stderr.isatty()
-        self.label = printable(root.name or str(root))[:30]
-        self.bar: object | None = None
-
-    def __enter__(self) -> Progress | None:
-        return self._update if self.shown else None
-
-    def _update(self, read: int, total: int) -> None:
-        width, share = 30, read / total if total else 1.0
-        filled = "#" * int(width * share)
-        text = f"\r{self.label} [{filled:<{width}}] {size(read)} of {size(total)}"
-        click.echo(text[:79].ljust(79), err=True, nl=False)
-
-    def __exit__(self, *error: object) -> None:
-        if self.shown:
-            click.echo("\r" + " " * 79 + "\r", err=True, nl=False)
+    run_id = ensure_run(connection, source.name, root, options.name, options.tokenizer)
+    if options.rule:
+        set_success(connection, run_id, *options.rule)
+    with ProgressBar(root, options.quiet) as progress:
+        done = refresh_run(connection, source, root, run_id, options.steps, options.discover, progress)
+    _remember(root)
+    return done
 
 
-def _report(
-    connection: sqlite3.Connection, results: list[Refreshed], seconds: float, database: Path, discover: bool
-) -> str:
-    lines = []
-    for result in results:
-        lines += _run_lines(connection, result, discover)
-    read = sum(result.read_bytes for result in results)
-    lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
-    lines.append(f"  datasette {_shell(database)} --setting suggest_facets off")
-    return "\n".join(printable(line) for line in lines)
+def _remember(root: Path) -> None:
+    from ..roots import remember_root
 
-
-def _run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool) -> list[str]:
-    name, path, threshold = connection.execute(
-        "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
-    ).fetchone()
-    count = counts(connection, result.run_id)
-    if discover:
-        return [f"{name}: {count['steps']:,} steps discovered, {count['unread']:,} of them not read yet"]
-    lines = [
-        f"{name}: {count['trajectories']:,} trajectories, {count['prompt_groups']:,} prompt groups, "
-        f"{count['steps']:,} steps, {count['problems']:,} problems; success: {path} >= {threshold:g}"
-    ]
-    lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
-    lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
-    lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:10]]
-    if len(result.aside) > 10:
-        lines.append(f"  left aside: {len(result.aside) - 10} more files, see the table shards")
-    if result.removed:
-        lines.append(f"  removed: {result.removed:,} rows whose records a rewritten file no longer holds")
-    return lines
-
-
-def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
-    """Return how many trajectories, prompt groups, steps, unread steps, problems and bytes a run has in the index."""
-    row = connection.execute(
-        """
-        select (select count(*) from trajectories where run_id = :run),
-            (select count(*) from prompt_groups where run_id = :run),
-            (select count(distinct step) from steps where run_id = :run and step is not null),
-            (select count(distinct step) from unread_steps where run_id = :run and step is not null),
-            (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = :run),
-            (select coalesce(sum(size), 0) from shards where run_id = :run)
-        """,
-        {"run": run_id},
-    ).fetchone()
-    return dict(zip(("trajectories", "prompt_groups", "steps", "unread", "problems", "bytes"), row, strict=True))
-
-
-def _nothing(connection: sqlite3.Connection, result: Refreshed, discover: bool) -> str | None:
-    """Return what was found instead, where a run that is not empty gave no trajectory."""
-    count = counts(connection, result.run_id)
-    if discover or count["trajectories"]:
-        return None
-    root = connection.execute("select root from runs where id = ?", (result.run_id,)).fetchone()[0]
-    found = connection.execute(
-        "select s.path, p.reason from problems p join shards s on s.id = p.shard_id where s.run_id = ? limit 3",
-        (result.run_id,),
-    ).fetchall()
-    if not found:
-        return f"No trajectories in {root}: its files hold no complete record yet."
-    what = "; ".join(f"{path}: {reason}" for path, reason in found)
-    return f"No trajectories in {root}. Found instead: {what}"
-
-
-def size(number: float) -> str:
-    """Return a number of bytes for people, in powers of 1000."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
-
-
-def _shell(path: Path) -> str:
-    from shlex import quote
-
-    return quote(str(path))
+    try:
+        remember_root(root)
+    except OSError as error:
+        click.echo(f"Note: the list of roots cannot be written ({error}); see rltracer roots --help.", err=True)
 
 
 if __name__ == "__main__":

@@ -72,9 +72,14 @@ def accepted(preferences: ExportPreferences) -> str:
     return ACCEPTED[Acceptance(preferences.acceptance)]
 
 
-def conditions(connection: sqlite3.Connection, run: OpenRun, preferences: ExportPreferences) -> list[Condition]:
-    """Return the stages between difficulty and quotas; the same for every run, so that their counts add up."""
-    found = [_chosen_rows(run)] if run.spec.only is not None else []
+def conditions(
+    connection: sqlite3.Connection, run: OpenRun, preferences: ExportPreferences, some_chosen: bool = False
+) -> list[Condition]:
+    """Return the stages between difficulty and quotas; the same for every run, so that their counts add up.
+
+    `some_chosen`: of some run of the export only certain rows of a table are wanted.
+    """
+    found = [_chosen_rows(run)] if some_chosen else []
     found.append(Condition("file present", "t.gone = 0", {}))
     found += _error_conditions(preferences)
     if preferences.drop_truncated:
@@ -116,7 +121,8 @@ def field_condition(one: FieldFilter, column: str, number: int) -> Condition:
 
 def _chosen_rows(run: OpenRun) -> Condition:
     only = run.spec.only
-    assert only is not None
+    if only is None:
+        return Condition("rows of the table", "1", {})
     column = "t.id" if only.table == "trajectories" else "t.prompt_group_id"
     return Condition("rows of the table", f"{column} in (select id from chosen where run = :number)", {})
 

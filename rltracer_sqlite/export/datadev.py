@@ -78,5 +78,3 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     if not isinstance(row["tools"], list):
         raise ExportError(f"The tools of {where} are no list.")
     return row
-
-

@@ -47,4 +47,3 @@ def examine_records(
     connection.execute("insert or ignore into unfit (run, stage, id) select run, stage, id from ruled_out")
     connection.execute("drop table ruled_out")
     return seen
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -74,17 +74,12 @@ def _in_step(
     taken: deque[Row] = deque()
 
     def places() -> Iterator[Locator]:
-        for row in (first, *rest) if not isinstance(rest, Iterator) else _chain(first, rest):
+        for row in chain([first], rest):
             taken.append(row)
             yield row[0].locator()
 
     for record in read(root, places()):
         yield taken.popleft(), record
-
-
-def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rest
 
 
 def check_unchanged(root: Path, row: Located) -> tuple[int, int]:

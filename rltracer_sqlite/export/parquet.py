@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 BATCH_BYTES = 16 << 20
 CONVERSATIONS = ("messages", "prompt", "chosen", "rejected")
-PART_KEYS = ("type", "text", "image_url")
 
 
 def write_parquet(file: IO[bytes], rows: Iterable[Row]) -> None:
@@ -125,17 +124,25 @@ class Shape:
         content = message.get("content")
         if self.has_parts:
             content = [_part(part) for part in (content if isinstance(content, list) else [content or ""])]
+        elif not isinstance(content, str):
+            content = "" if content is None else json.dumps(content, ensure_ascii=False)
         return {**message, "content": content}
 
 
 def _part(part: Any) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    if isinstance(part, dict) and set(part) <= set(PART_KEYS):
+    if isinstance(part, dict) and set(part) <= {"type", "text"} and all(isinstance(v, str) for v in part.values()):
+        return part
+    if isinstance(part, dict) and set(part) == {"type", "image_url"} and _is_address(part["image_url"]):
         return part
     # A kind of part that the schema does not know keeps its content as text.
     kind = part.get("type") if isinstance(part, dict) else None
     return {"type": kind if isinstance(kind, str) else "text", "text": json.dumps(part, ensure_ascii=False)}
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"url"} and isinstance(value["url"], str)
 
 
 def _kind(name: str, value: Any) -> str:

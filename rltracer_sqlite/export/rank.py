@@ -174,9 +174,7 @@ def _singles(
         yield _pick(key, id, None, slot, prompt, run, preferences)
 
 
-def _pairs(
-    candidates: list[Candidate], prompt: Prompt, run: OpenRun, preferences: ExportPreferences
-) -> Iterator[Pick]:
+def _pairs(candidates: list[Candidate], prompt: Prompt, run: OpenRun, preferences: ExportPreferences) -> Iterator[Pick]:
     """Yield the best with the worst, the second best with the second worst, as long as the margin is wide enough.
 
     So the margins fall from pair to pair, and a trajectory stands in one pair at most.

@@ -29,7 +29,9 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     "npm token": re.compile(START + r"npm_[A-Za-z0-9]{36}"),
     "PyPI token": re.compile(START + r"pypi-[A-Za-z0-9_\-]{50,300}"),
     "W&B key": re.compile(r"(?<=WANDB_API_KEY=)[0-9a-f]{40}\b"),
-    "JSON web token": re.compile(START + r"eyJ[A-Za-z0-9_\-]{10,2000}\.eyJ[A-Za-z0-9_\-]{10,4000}\.[A-Za-z0-9_\-]{10,2000}"),
+    "JSON web token": re.compile(
+        START + r"eyJ[A-Za-z0-9_\-]{10,2000}\.eyJ[A-Za-z0-9_\-]{10,4000}\.[A-Za-z0-9_\-]{10,2000}"
+    ),
     "bearer token": re.compile(r"(?<=[Bb]earer )[A-Za-z0-9_\-.~+/]{20,4000}=*"),
     "password in an address": re.compile(r"(?<=://)(?P<user>[^\s/:@\"'\\]{1,100}):[^\s/@\"'\\]{1,200}(?=@)"),
     "assigned secret": re.compile(

@@ -35,11 +35,13 @@ class Selection:
 
     def select(self) -> None:
         """Select from every run. Raises ExportError, and LocatorError where a filter reads records that have changed."""
+        some_chosen = any(run.spec.only is not None for run in self.runs)
         for run in self.runs:
             with index_errors(run):
                 find_groups(self.scratch, run, self.preferences)
                 self.accepted.append(count_accepted(self.scratch, run, self.preferences))
-                self.conditions[run.number] = conditions(self.scratch.attach(run), run, self.preferences)
+                connection = self.scratch.attach(run)
+                self.conditions[run.number] = conditions(connection, run, self.preferences, some_chosen)
         self._examine()
         self._choose()
 
@@ -96,12 +98,14 @@ class Selection:
     def funnel(self) -> list[dict[str, Any]]:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
         left = [sum(counts) for counts in zip(*self.accepted, strict=True)]
-        steps = list(zip(("available", "accepted", "difficulty"), left, strict=True))
+        in_pairs = self.preferences.mode is ExportMode.PREFERENCE
+        names = ("available", "reward known" if in_pairs else "accepted", "difficulty")
+        steps = list(zip(names, left, strict=True))
         for place, condition in enumerate(self.conditions[self.runs[0].number]):
             dropped = self._value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
             steps.append((condition.stage, steps[-1][1] - dropped))
-        in_row = 2 if self.preferences.mode is ExportMode.PREFERENCE else 1
-        steps.append(("in a pair" if in_row == 2 else "per prompt", in_row * self.scratch.count("picks")))
+        in_row = 2 if in_pairs else 1
+        steps.append(("in a pair" if in_pairs else "per prompt", in_row * self.scratch.count("picks")))
         steps += [(name, in_row * count) for name, count in self.across]
         before = [steps[0][1], *(count for _, count in steps)]
         return [

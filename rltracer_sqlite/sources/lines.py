@@ -42,7 +42,8 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
     """Yield each complete line from `start` on, then a `Tail`.
 
     Only "\\n" ends a line: writers leave U+2028 and U+0085 inside strings. The buffer is used again for the
-    next chunk, so a line is valid until the next one is asked for; it grows only for a line longer than itself.
+    next chunk, so a line, and every view of it, is to be let go of before the next one is asked for; it grows only
+    for a line longer than itself.
     Raises LocatorError at a line of more than MAX_LINE_BYTES, such as a hole in a damaged file.
     """
     buffer, kept, base = bytearray(CHUNK_BYTES), 0, start
@@ -50,8 +51,8 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
         if kept > MAX_LINE_BYTES:
             raise LocatorError(f"The line at byte {base:,} is longer than {MAX_LINE_BYTES:,} bytes; reading stops there.")
         if kept == len(buffer):
-            # A quarter at a time: doubling would take three times the longest line while it copies.
-            buffer.extend(bytes(max(CHUNK_BYTES, len(buffer) // 4)))
+            # An eighth at a time: doubling would take three times the longest line while it copies.
+            buffer.extend(bytes(max(CHUNK_BYTES, len(buffer) // 8)))
         with memoryview(buffer) as view:
             count = reader.read_into(view[kept:], base + kept)
         if count == 0:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from .bytetable import ByteTable, read_byte_table
+from .bytetable import read_byte_table
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 INSTALL = "pip install 'datasette-rltracer[primerl]'"
@@ -180,6 +180,3 @@ def _aligned(pieces: list[str], whole: str) -> list[str]:
     if aligned:
         aligned[-1] += whole[at:]
     return aligned
-
-
-__all__ = ["ByteTable", "TextTokenizer", "TokenizerError", "load_tokenizer"]

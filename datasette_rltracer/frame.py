@@ -1,0 +1,52 @@
+"""What every page of ours has around its content: the way down from the home page, the stylesheet and the keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from .addresses import group_url, overview_url, run_url, static_url, step_url
+from .facts import number
+from .rows import MARKS
+
+
+async def render(
+    datasette: Any, request: Any, database: str, template: str, context: dict[str, Any], status: int = 200
+) -> Response:
+    """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview."""
+    framed = {
+        "database": database,
+        "stylesheets": [static_url(datasette, "rltracer.css")],
+        "script": static_url(datasette, "reading.js"),
+        "overview_url": overview_url(datasette, database),
+        "trail": [],
+        "number": number,
+        "marks": MARKS,
+        **context,
+    }
+    html = await datasette.render_template(f"rltracer/{template}", framed, request=request, view_name="rltracer")
+    return Response.html(html, status=status)
+
+
+def trail(
+    datasette: Any,
+    database: str,
+    run: tuple[int, str] | None = None,
+    step: tuple[int | None] | None = None,
+    group: int | None = None,
+) -> list[tuple[str, str]]:
+    """Return the way down to a page, as far as it is given: run (id and name), step and prompt group."""
+    steps = []
+    if run is not None:
+        steps.append((run_url(datasette, database, run[0]), run[1]))
+    if run is not None and step is not None:
+        steps.append((step_url(datasette, database, run[0], step[0]), step_words(step[0])))
+    if group is not None:
+        steps.append((group_url(datasette, database, group), f"prompt group {group}"))
+    return steps
+
+
+def step_words(step: int | None) -> str:
+    """Return what a step is called."""
+    return "no step" if step is None else f"step {number(step)}"

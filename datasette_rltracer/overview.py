@@ -1,0 +1,122 @@
+"""The page of all runs of an index: their state, how far they are, and how pass rate and reward have moved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from .access import DATABASE, permitted_index, place
+from .addresses import overview_url, run_url, step_url
+from .facts import number
+from .frame import render
+from .lists import Query, answers
+from .marks import rate_bar, spark
+
+RUNS_ON_A_PAGE = 100
+
+# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one.
+RUNS = """
+with spans as (
+    select
+        run_id, min(step) as first, max(step) as last,
+        min(case when trajectories = 0 then '9' when split = 'train' then '0' else '1' || ifnull(split, '') end) as chosen
+    from steps group by run_id
+),
+chosen as (
+    select s.*, first, last from steps s join spans using (run_id)
+    where trajectories > 0 and case when split = 'train' then '0' else '1' || ifnull(split, '') end = chosen
+),
+points as (
+    select
+        run_id, min(step) as step, sum(successes) * 1.0 / nullif(sum(scored), 0) as pass_rate,
+        sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0) as reward
+    from chosen where step is not null group by run_id, (step - first) * 60 / (last - first + 1)
+),
+files as (
+    select
+        run_id, count(*) as files, sum(state = 'waiting') as waiting, sum(state = 'unread') as unread,
+        sum(state = 'gone') as gone, sum(problems) as problems
+    from shards group by run_id
+)
+select
+    r.id, r.name, r.source, r.indexed_at, first as first_step, last as last_step,
+    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
+    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
+    (select sum(trajectories) from steps where run_id = r.id) as trajectories,
+    (select sum(prompt_groups) from steps where run_id = r.id) as prompt_groups,
+    (select sum(truncated) from steps where run_id = r.id) as truncated,
+    (select sum(errors) from steps where run_id = r.id) as errors,
+    (select max(split) from chosen where run_id = r.id) as split,
+    (select sum(trajectories) from chosen where run_id = r.id) as counted,
+    (select sum(scored) from chosen where run_id = r.id) as scored,
+    (select sum(successes) from chosen where run_id = r.id) as successes,
+    files, waiting, unread, gone, problems,
+    (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
+from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
+"""
+
+
+def runs_query(start: int = 0, size: int = RUNS_ON_A_PAGE) -> Query:
+    """Return the query for the runs of an index, the newest first."""
+    return Query(f"{RUNS}order by r.indexed_at desc, r.id desc limit {size} offset {start}")
+
+
+async def overview_page(datasette: Any, request: Any) -> Response:
+    """Answer with the runs of an index."""
+    database = await permitted_index(datasette, request, "runs", "steps", "shards")
+    start = place(request.args.get("start")) or 0
+    runs, count = await answers(
+        datasette, request, database, runs_query(start), Query("select count(*) as runs from runs")
+    )
+    context = {
+        "title": "Rollouts",
+        "runs": [_run(datasette, database, row) for row in runs.rows],
+        "list": runs,
+        "start": start,
+        "count": count.rows[0]["runs"],
+        "following": overview_url(datasette, database, start=start + RUNS_ON_A_PAGE),
+        "preceding": overview_url(datasette, database, start=max(start - RUNS_ON_A_PAGE, 0) or None),
+    }
+    return await render(datasette, request, database, "overview.html", context)
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the addresses of this page and what answers them."""
+    return [(DATABASE + r"/?$", overview_page)]
+
+
+def _run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
+    points = sorted(json.loads(row["curve"] or "[]"))
+    split = row["split"] or "all"
+    return {
+        **row,
+        "url": run_url(datasette, database, row["id"]),
+        "first_url": step_url(datasette, database, row["id"], row["first_step"]),
+        "last_url": step_url(datasette, database, row["id"], row["last_step"]),
+        "state": state_words(row),
+        "rate": row["successes"] / row["scored"] if row["scored"] else None,
+        "rate_bar": rate_bar(row["successes"] or 0, row["scored"] or 0, row["counted"] or 0),
+        "pass_spark": spark([(x, y) for x, y, _ in points], f"pass rate ({split})", 0, 1),
+        "reward_spark": spark([(x, y) for x, _, y in points], f"mean reward ({split})"),
+        "reward": next((y for _, _, y in reversed(points) if y is not None), None),
+    }
+
+
+def state_words(row: Mapping[str, Any]) -> list[str]:
+    """Return how complete the reading of a run is, in words: one entry when all is read and nothing is amiss."""
+    said = []
+    if row["unread_steps"]:
+        said.append(f"{number(row['steps'] - row['unread_steps'])} of {number(row['steps'])} steps read")
+    for key, words in (
+        ("waiting", "still being written"),
+        ("unread", "could not be read"),
+        ("gone", "gone since they were read"),
+    ):
+        if row[key]:
+            said.append(f"{number(row[key])} of {number(row['files'])} files {words}")
+    if not row["files"]:
+        said.append("no file found yet")
+    return said or ["read completely"]

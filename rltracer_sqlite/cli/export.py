@@ -1,0 +1,239 @@
+"""`rltracer export`: training data out of runs or indexes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import printable
+
+if TYPE_CHECKING:
+    from ..export.preferences import ExportPreferences, FieldFilter
+    from ..export.runs import Progress, TraceRunSpec
+
+FIELD = re.compile(r"(?P<path>[^<>=?\s]+)(?P<missing>\??)\s*(?P<operator><=|>=|=)\s*(?P<value>.+)")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DB|RUN...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet."
+)
+@click.option("--dry-run", is_flag=True, help="Print what each filter drops, and write nothing.")
+@click.option("--mode", type=click.Choice(["sft", "rl", "preference"]), default="sft", show_default=True)
+@click.option(
+    "--acceptance",
+    type=click.Choice(["correct", "incorrect", "any"]),
+    default="correct",
+    show_default=True,
+    help="Outcomes to accept, by the run's success rule.",
+)
+@click.option("--run", "names", multiple=True, metavar="NAME", help="A run of the database; repeatable. Default: all.")
+@click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
+@click.option("--split", type=click.Choice(["train", "eval", "any"]), default="train", show_default=True)
+@click.option(
+    "--window", "window_size", type=int, metavar="N", help="Pass rates per N steps. Default: over all of them."
+)
+@click.option("--min-pass-rate", type=float, help="Smallest pass rate of a prompt in its window.")
+@click.option("--max-pass-rate", type=float, help="Largest pass rate of a prompt in its window.")
+@click.option("--min-difficulty", type=float, help="The same as --min-pass-rate: difficulty is the pass rate.")
+@click.option("--max-difficulty", type=float, help="The same as --max-pass-rate.")
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="PATH<=VALUE",
+    help="Keep by a recorded value: 'metrics.num_turns<=8', 'env=math,code'; PATH?<=8 keeps missing ones too.",
+)
+@click.option("--per-prompt", default="2", show_default=True, metavar="N", help="Rows per prompt and window, or all.")
+@click.option("--global-per-prompt", type=int, metavar="N", help="Rows per prompt over all runs and windows.")
+@click.option("--unique-prompts", is_flag=True, help="At most one row per prompt over all runs and windows.")
+@click.option("--target", "target_count", type=int, metavar="N", help="Exactly N, spread evenly over prompts.")
+@click.option(
+    "--order",
+    type=click.Choice(["sample", "shortest"]),
+    default="sample",
+    show_default=True,
+    help="What a prompt's quota takes first: a seeded draw, or the fewest completion tokens.",
+)
+@click.option(
+    "--tool-call-power",
+    "tool_call_sampling_power",
+    type=float,
+    default=0.0,
+    metavar="P",
+    help="Weigh the draw by tool calls ** P.",
+)
+@click.option("--seed", type=int, default=17, show_default=True)
+@click.option("--effective-only", is_flag=True, help="Only what was part of a training batch.")
+@click.option("--no-truncated", "drop_truncated", is_flag=True, help="Drop what a limit cut off.")
+@click.option("--keep-errors", "keep_generation_errors", is_flag=True, help="Keep what an error ended.")
+@click.option("--no-scoring-errors", "drop_scoring_errors", is_flag=True, help="Drop what could not be scored.")
+@click.option(
+    "--margin",
+    "reward_margin",
+    type=float,
+    default=0.0,
+    metavar="X",
+    help="preference: least difference of the two rewards.",
+)
+@click.option(
+    "--rl-data", "rl_data_path", type=click.Path(path_type=Path), help="rl: the file that task.data.idx counts in."
+)
+@click.option("--rl-from-trace", is_flag=True, help="rl: take the prompts from the traces instead.")
+@click.option("--provenance", "include_provenance", is_flag=True, help="Add trace_provenance to each row.")
+@click.option("--raw-trace", "include_raw_trace", is_flag=True, help="Add the whole record to each row.")
+@click.option("--no-tools", is_flag=True, help="Leave the tool definitions out.")
+@click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords of known shapes.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def command(runs: tuple[Path, ...], output: Path | None, dry_run: bool, quiet: bool, **options: Any) -> None:
+    """Write training data from indexed trajectories.
+
+    DB is an index made by rltracer-index. RUN is a run's folder; it is indexed into your cache folder first, the
+    asked steps only.
+
+    \b
+    Examples:
+      rltracer export run.sqlite -o correct.jsonl --min-pass-rate 0.25 --max-pass-rate 0.75
+      rltracer export run.sqlite --mode rl --acceptance any --rl-data train.jsonl -o prompts.jsonl
+      rltracer export run.sqlite --mode preference --margin 0.5 -o pairs.parquet
+      rltracer export run.sqlite --dry-run --field 'metrics.num_turns<=8'
+    """
+    if output is None and not dry_run:
+        raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
+    from ..export.exporter import TraceDataExporter
+    from ..export.preferences import ExportError
+
+    try:
+        specs = _specs(runs, options)
+        exporter = TraceDataExporter(specs, _preferences(options), None if quiet else _progress())
+        if dry_run:
+            told = exporter.inspect()
+            click.echo(report(told))
+            return
+        assert output is not None
+        result = exporter.write(output)
+    except ExportError as error:
+        raise click.ClickException(printable(str(error))) from None
+    finally:
+        _clear_progress()
+    if not quiet:
+        click.echo(report(result.summary))
+        click.echo(printable(f"Wrote {result.row_count:,} rows to {output}; summary: {result.summary_path}"))
+
+
+def _specs(paths: tuple[Path, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
+    from ..export.runs import TraceRunSpec, is_database, runs_of
+
+    first, last = _steps(options.pop("steps"))
+    split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")
+    asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
+    specs = []
+    for path in paths:
+        if not is_database(path):
+            specs.append(TraceRunSpec(path, **asked))
+            continue
+        found = [name for name in runs_of(path) if not names or name in names]
+        specs += [TraceRunSpec.from_index(path, name, **asked) for name in found]
+    unknown = set(names) - {spec.run for spec in specs}
+    if unknown or not specs:
+        raise click.BadParameter(
+            f"no run {', '.join(sorted(map(repr, unknown)))} in {', '.join(map(str, paths))}", param_hint="--run"
+        )
+    return specs
+
+
+def _steps(text: str | None) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
+    match = re.fullmatch(r"(\d*)(-?)(\d*)", text.strip())
+    if not match or text.strip() in ("", "-"):
+        raise click.BadParameter(f"{text!r} is not a range of steps; write 1-100, 21 or 40-.", param_hint="--steps")
+    first = int(match[1]) if match[1] else None
+    return first, int(match[3]) if match[3] else (first if not match[2] else None)
+
+
+def _preferences(options: dict[str, Any]) -> ExportPreferences:
+    from ..export.preferences import DifficultyFilter, ExportPreferences
+
+    bounds = ("min_pass_rate", "max_pass_rate", "min_difficulty", "max_difficulty")
+    difficulty = DifficultyFilter(**{name: options.pop(name) for name in bounds})
+    filters = tuple(parse_field(text) for text in options.pop("fields"))
+    per_prompt = options.pop("per_prompt")
+    if per_prompt != "all" and not per_prompt.isdigit():
+        raise click.BadParameter(f"{per_prompt!r} is no number, and not all.", param_hint="--per-prompt")
+    return ExportPreferences(
+        difficulty=difficulty,
+        field_filters=filters,
+        per_prompt=None if per_prompt == "all" else int(per_prompt),
+        include_tools=not options.pop("no_tools"),
+        **options,
+    )
+
+
+def parse_field(text: str) -> FieldFilter:
+    """Return the filter that a text such as 'metrics.num_turns<=8' or 'env=math,code' means."""
+    from ..export.preferences import ExportError, FieldFilter
+
+    match = FIELD.fullmatch(text.strip())
+    if not match:
+        raise ExportError(f"{text!r} is no filter; write PATH<=VALUE, PATH>=VALUE or PATH=VALUE,VALUE.")
+    path, missing, value = match["path"], bool(match["missing"]), match["value"].strip()
+    if match["operator"] == "=":
+        allowed = [one for part in value.split(",") for one in _values(part.strip())]
+        return FieldFilter(path, allowed_values=tuple(allowed), include_missing=missing)
+    try:
+        bound = float(value)
+    except ValueError:
+        raise ExportError(f"{value!r} in {text!r} is no number.") from None
+    low = match["operator"] == ">="
+    return FieldFilter(path, bound if low else None, None if low else bound, include_missing=missing)
+
+
+def _values(text: str) -> list[Any]:
+    """Return what a text on the command line may mean: itself, and the number or truth value that it spells."""
+    if text.lower() in ("true", "false"):
+        return [text, text.lower() == "true"]
+    try:
+        return [text, float(text)]
+    except ValueError:
+        return [text]
+
+
+def report(told: dict[str, Any]) -> str:
+    """Return the funnel of a summary for people."""
+    unit = told["unit"]
+    width = max(len(step["stage"]) for step in told["funnel"])
+    lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
+    for step in told["funnel"]:
+        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
+        lines.append(f"{step['stage']:<{width}}  {step['left']:>10,}  {dropped}")
+    lines.append(
+        f"Selected {told['selected_count']:,} {unit} of {told['eligible_prompt_groups']:,} eligible prompt groups."
+    )
+    lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
+    lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
+    if told.get("rows_without_tool_definitions"):
+        count = told["rows_without_tool_definitions"]
+        lines.append(f"Note: {count:,} rows call tools that their records do not define.")
+    return printable("\n".join(lines))
+
+
+def _progress() -> Progress | None:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(doing: str, done: int, total: int) -> None:
+        if done % 100 == 0 or done == total:
+            click.echo(f"\r{doing}: {done:,} of {total:,}"[:79].ljust(79), err=True, nl=False)
+
+    return show
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r" + " " * 79 + "\r", err=True, nl=False)

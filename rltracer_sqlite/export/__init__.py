@@ -1,0 +1,29 @@
+"""Training data out of runs: select in SQL, read only what was selected, write rows."""
+
+from __future__ import annotations
+
+from .exporter import ExportResult, TraceDataExporter
+from .preferences import (
+    Acceptance,
+    DifficultyFilter,
+    ExportError,
+    ExportMode,
+    ExportPreferences,
+    FieldFilter,
+    Order,
+)
+from .runs import TableRows, TraceRunSpec
+
+__all__ = [
+    "Acceptance",
+    "DifficultyFilter",
+    "ExportError",
+    "ExportMode",
+    "ExportPreferences",
+    "ExportResult",
+    "FieldFilter",
+    "Order",
+    "TableRows",
+    "TraceDataExporter",
+    "TraceRunSpec",
+]

@@ -1,0 +1,142 @@
+"""The exporter: what Python, the command line and the export buttons in Datasette all use.
+
+It selects, then reads what it has selected in the order of the files. Its rows come from a plain generator, so a file
+and a browser get the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .materialize import Written, written_rows
+from .preferences import ExportError, ExportMode, ExportPreferences
+from .runs import Progress, TraceRunSpec, open_runs
+from .selection import Selection
+from .summary import summary, to_json
+from .write import format_of, lines, packed, replacing, write_rows
+
+MOST_ATTEMPTS = 1000
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """What was written. `selected_count` counts trajectories, or pairs; a trajectory with branches writes several rows."""
+
+    output_path: Path
+    summary_path: Path
+    selected_count: int
+    available_count: int  # what the quotas per prompt allow, before unique prompts and target
+    eligible_prompt_groups: int  # prompts, per run and window, that have anything to give
+    row_count: int
+    summary: dict[str, Any]
+
+
+class TraceDataExporter:
+    """Training data out of one or more runs.
+
+    `runs` are TraceRunSpecs, or paths of runs or indexes. `progress` is told what is being done, how much of it is
+    done and how much there is; what it raises ends the export. Every method raises ExportError for what cannot be
+    exported, LocatorError where a file has changed since it was indexed (the old output then stays as it is), and
+    SourceError or IndexFileError for a run or index that cannot be read.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[TraceRunSpec | str | Path],
+        preferences: ExportPreferences | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if isinstance(runs, (str, Path, TraceRunSpec)):
+            runs = [runs]
+        if not runs:
+            raise ExportError("An export needs at least one run.")
+        self.run_specs = tuple(run if isinstance(run, TraceRunSpec) else TraceRunSpec(run) for run in runs)
+        self.preferences = preferences or ExportPreferences()
+        self.progress = progress
+        self._check_rl_data()
+
+    def inspect(self) -> dict[str, Any]:
+        """Return the summary of the selection without writing anything."""
+        with self._selected() as selection:
+            return summary(selection)
+
+    def write_jsonl(self, output_path: str | Path) -> ExportResult:
+        """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts."""
+        path = Path(output_path)
+        if format_of(path) == "parquet":
+            raise ExportError(f"{path} is named as Parquet: use write(), or a name that ends in .jsonl.")
+        return self.write(path)
+
+    def write(self, output_path: str | Path) -> ExportResult:
+        """Write JSONL or Parquet, as the name of the file says, and a summary beside it, and return the counts."""
+        path = Path(output_path)
+        summary_path = path.with_name(f"{path.name}.summary.json")
+        with self._selected() as selection, replacing(path) as file:
+            for written in self._attempts(selection):
+                file.seek(0)
+                file.truncate()
+                write_rows(file, written_rows(selection, written, self.progress), format_of(path))
+            told = summary(selection, written)
+            with replacing(summary_path) as beside:
+                beside.write(to_json(told))
+        return ExportResult(
+            path, summary_path, told["selected_count"], told["available_count"], told["eligible_prompt_groups"],
+            written.rows, told,
+        )  # fmt: skip
+
+    @contextmanager
+    def prepared(self) -> Iterator[PreparedExport]:
+        """Give an export whose every record has been read once, so that what follows is sure to be whole.
+
+        That is for a browser, to which nothing can be taken back once it has been sent.
+        """
+        with self._selected() as selection:
+            written = Written()
+            for written in self._attempts(selection):
+                for _ in written_rows(selection, written, self.progress, "Checking records"):
+                    pass
+            yield PreparedExport(selection, summary(selection, written), self.progress)
+
+    @contextmanager
+    def _selected(self) -> Iterator[Selection]:
+        with Selection(open_runs(self.run_specs, self.progress), self.preferences, self.progress) as selection:
+            selection.select()
+            yield selection
+
+    def _attempts(self, selection: Selection) -> Iterator[Written]:
+        """Yield once, and again with another selection for as long as a record proves to be no training data."""
+        reasons: Counter[str] = Counter()
+        for _ in range(MOST_ATTEMPTS):
+            written = Written(rejected=reasons)
+            yield written
+            if not written.has_rejected:
+                return
+            selection.select_again()
+        raise ExportError("Too many of the selected records cannot be training data; the summary of a dry run helps.")
+
+    def _check_rl_data(self) -> None:
+        if self.preferences.mode is not ExportMode.RL or self.preferences.rl_from_trace:
+            return
+        missing = [os.fspath(spec.path) for spec in self.run_specs if spec.rl_data_path is None]
+        if missing:
+            raise ExportError(
+                f"RL rows are joined through task.data.idx to a data file, and {missing[0]} has none: give its "
+                "rl_data_path (--rl-data), or take the prompts from the traces (rl_from_trace, --rl-from-trace)."
+            )
+
+
+class PreparedExport:
+    """A selection that is ready to be read."""
+
+    def __init__(self, selection: Selection, told: dict[str, Any], progress: Progress | None) -> None:
+        self.selection, self.summary, self.progress = selection, told, progress
+
+    def chunks(self, kind: str = "jsonl") -> Iterator[bytes]:
+        """Yield the file in pieces, as JSONL or compressed as `kind` says (gzip, zstd)."""
+        return packed(lines(written_rows(self.selection, Written(), self.progress)), kind)

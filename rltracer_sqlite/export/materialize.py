@@ -1,0 +1,201 @@
+"""From picks to rows: the records are read in the order of their files, and each becomes what the mode asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..model import Trajectory
+from .datadev import DatadevRows
+from .locate import FILE_ORDER, LOCATED, Located, conversations, read_rows
+from .preferences import ExportError, ExportMode
+from .redact import redact
+from .rows import RowRejected, calls_without_tools, joined_rl_row, preference_row, sft_rows, traced_rl_row
+from .runs import OpenRun, Progress
+from .scratch import index_errors
+from .selection import Selection
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Written:
+    """What was met while rows were made."""
+
+    rows: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)  # by reason, over all attempts
+    has_rejected: bool = False  # in this attempt
+    redacted: Counter[str] = field(default_factory=Counter)
+    without_tools: int = 0  # rows with tool calls and no tool definitions
+
+
+class Facts(NamedTuple):
+    """What the index knows of a picked trajectory besides its place."""
+
+    pick: int
+    side: int  # 0, or in a pair 0 for the better and 1 for the worse one
+    slot: int
+    window: int | None
+    step: int | None
+    env: str | None
+    task_key: str | None
+    data_idx: Any
+    reward: float | None
+    tool_calls: int
+    episode_id: str | None
+    preview: str
+    key: str
+    scored: int
+    successes: int
+
+
+FACTS = """
+d.pick, d.side, d.slot, d.window, t.step, t.env, t.task_key, t.data_idx, t.reward, t.tool_calls, t.episode_id,
+t.preview, p.key, g.scored, g.successes
+"""
+# A pair stands where its better trajectory stands, and its worse one is read right after it.
+PICKED = f"""
+with picked as (
+    select k.pick, k.slot, k.window, 0 as side, k.id from placed l join picks k on k.pick = l.pick where k.run = :run
+    union all
+    select k.pick, k.slot, k.window, 1 as side, k.other from placed l join picks k on k.pick = l.pick
+    where k.run = :run and k.other is not null
+),
+ordered as (
+    select d.pick, row_number() over (order by {FILE_ORDER}) as place
+    from picked d cross join source.trajectories t on t.id = d.id join source.shards s on s.id = t.shard_id
+    where d.side = 0
+)
+select {FACTS}, {LOCATED}
+from ordered o join picked d on d.pick = o.pick
+cross join source.trajectories t on t.id = d.id
+cross join source.shards s on s.id = t.shard_id
+cross join source.prompt_groups b on b.id = t.prompt_group_id
+cross join source.prompts p on p.id = b.prompt_id
+cross join members m on m.run = :run and m.prompt_group_id = b.id
+cross join groups g on g.run = :run and g.number = m.grp
+order by o.place, d.side
+"""
+
+
+def written_rows(
+    selection: Selection, written: Written, progress: Progress | None = None, doing: str = "Reading records"
+) -> Iterator[Row]:
+    """Yield the rows of a selection. What cannot be a row is noted in the selection and in `written`.
+
+    Raises ExportError where the index has changed since the selection, LocatorError where a file has.
+    """
+    total, done = selection.count(), 0
+    for run in selection.runs:
+        with index_errors(run), ExitStack() as stack:
+            make = _Maker(selection, run, written, stack)
+            for parts in _read(selection, run):
+                done += 1
+                if progress is not None:
+                    progress(doing, done, total)
+                yield from make.rows(parts)
+    if done != total:
+        raise ExportError(
+            f"{done:,} of {total:,} selected records are in the index now: it was changed meanwhile. Export again."
+        )
+
+
+Part = tuple[Facts, Located, Trajectory]
+
+
+def _read(selection: Selection, run: OpenRun) -> Iterator[list[Part]]:
+    """Yield each pick as what was read of it: one trajectory, or the two of a pair."""
+    connection = selection.scratch.attach(run)
+    cursor = connection.execute(PICKED, {"run": run.number})
+    size = len(Facts._fields)
+    rows = ((Located(*row[size:]), Facts(*row[:size])) for row in cursor)
+    parts: list[Part] = []
+    for (place, facts), trajectory in read_rows(run, rows, conversations(run.source)):
+        if parts and parts[0][0].pick != facts.pick:
+            yield parts
+            parts = []
+        parts.append((facts, place, trajectory))
+    if parts:
+        yield parts
+
+
+class _Maker:
+    """Makes the rows of one run."""
+
+    def __init__(self, selection: Selection, run: OpenRun, written: Written, stack: ExitStack) -> None:
+        self.selection, self.run, self.written = selection, run, written
+        self.preferences = selection.preferences
+        self.data: DatadevRows | None = None
+        path = run.spec.rl_data_path
+        if self.preferences.mode is ExportMode.RL and path is not None:
+            self.data = stack.enter_context(DatadevRows(Path(path), _wanted_rows(selection, run)))
+
+    def rows(self, parts: list[Part]) -> Iterator[Row]:
+        """Yield the rows of one pick, none where it is rejected."""
+        try:
+            made = self._made(parts)
+        except RowRejected as error:
+            self.written.rejected[str(error)] += 1
+            self.written.has_rejected = True
+            # Of a pair, the worse one can be replaced, unless the better one is at fault.
+            self.selection.reject(self.run, parts[-1][1].id, str(error))
+            return
+        self.written.without_tools += calls_without_tools(made) if self.preferences.include_tools else 0
+        for branch, row in enumerate(made, start=1):
+            if self.preferences.include_provenance:
+                row["trace_provenance"] = self._provenance(parts, branch)
+            if self.preferences.include_raw_trace:
+                row["trace"] = self._records(parts)
+            self.written.rows += 1
+            yield redact(row, self.written.redacted) if self.preferences.redact else row
+
+    def _made(self, parts: list[Part]) -> list[Row]:
+        facts, _, trajectory = parts[0]
+        mode, with_tools = self.preferences.mode, self.preferences.include_tools
+        if mode is ExportMode.SFT:
+            return sft_rows(trajectory, with_tools)
+        if mode is ExportMode.PREFERENCE:
+            return [preference_row(trajectory, parts[1][2], with_tools)]
+        if self.data is not None:
+            return [joined_rl_row(trajectory, self.data.row(facts.data_idx))]
+        return [traced_rl_row(trajectory, facts.env, facts.task_key)]
+
+    def _records(self, parts: list[Part]) -> Any:
+        root = self.run.root()
+        found = [self.run.source.load(root, [place.locator()]).record for _, place, _ in parts]
+        return found[0] if len(found) == 1 else {"chosen": found[0], "rejected": found[1]}
+
+    def _provenance(self, parts: list[Part], branch: int) -> Row:
+        told = [self._origin(facts, place) for facts, place, _ in parts]
+        if len(told) == 1:
+            return told[0] | ({"branch": branch} if self.preferences.mode is ExportMode.SFT else {})
+        margin = (parts[0][0].reward or 0.0) - (parts[1][0].reward or 0.0)
+        return {"chosen": told[0], "rejected": told[1], "reward_margin": margin}
+
+    def _origin(self, facts: Facts, place: Located) -> Row:
+        first, last = self.run.window_bounds(facts.window, self.preferences.window_size)
+        pass_rate = facts.successes / facts.scored if facts.scored else None
+        return {
+            "run": self.run.name, "step": facts.step, "window_start": first, "window_end": last,
+            "prompt_key": facts.key, "prompt_preview": facts.preview, "prompt_pass_rate": pass_rate,
+            "difficulty": pass_rate, "reward": facts.reward, "tool_call_count": facts.tool_calls,
+            "selection_slot": facts.slot, "uid": place.uid, "episode_id": facts.episode_id, "file": place.path,
+            "line": place.line, "item": place.item, "byte_offset": place.byte_offset,
+            "byte_length": place.byte_length,
+        }  # fmt: skip
+
+
+def _wanted_rows(selection: Selection, run: OpenRun) -> list[int]:
+    rows = selection.scratch.attach(run).execute(
+        """
+        select distinct t.data_idx from placed l join picks k on k.pick = l.pick
+        cross join source.trajectories t on t.id = k.id
+        where k.run = ? and typeof(t.data_idx) = 'integer'
+        """,
+        (run.number,),
+    )
+    return [row[0] for row in rows]

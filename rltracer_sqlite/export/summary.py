@@ -1,0 +1,114 @@
+"""The summary of an export: what was asked, what there was, and what each stage dropped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from .preferences import ExportMode
+from .runs import OpenRun
+from .selection import Selection
+
+if TYPE_CHECKING:
+    from .materialize import Written
+
+SELECTED = "from placed l join picks k on k.pick = l.pick"
+
+
+def summary(selection: Selection, written: Written | None = None) -> dict[str, Any]:
+    """Return the summary of a selection; with `written`, also of what became rows of it."""
+    preferences = selection.preferences
+    told: dict[str, Any] = {
+        "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
+        "runs": [_run(run) for run in selection.runs],
+        "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
+        "available_count": selection.scratch.count("picks"),
+        "selected_count": selection.count(),
+        "eligible_prompt_groups": _number(selection, "select count(*) from (select distinct run, unit from picks)"),
+        "observed_prompt_groups": selection.scratch.count("groups"),
+        "funnel": selection.funnel(),
+        "windows": _windows(selection),
+        "available_tool_call_distribution": _available_calls(selection),
+        "selected_tool_call_distribution": _selected_calls(selection),
+    }
+    if written is not None:
+        told |= {
+            "row_count": written.rows,
+            "rejected": dict(sorted(written.rejected.items())),
+            "redacted": dict(sorted(written.redacted.items())),
+            "rows_without_tool_definitions": written.without_tools,
+        }
+    return told
+
+
+def to_json(told: dict[str, Any]) -> bytes:
+    """Return a summary as the file beside an export holds it."""
+    return (json.dumps(told, indent=2, ensure_ascii=False, default=str) + "\n").encode("utf-8", "replace")
+
+
+def _run(run: OpenRun) -> dict[str, Any]:
+    spec = run.spec
+    return {
+        "name": run.name, "path": run.stored_root, "step_start": run.step_first, "step_end": run.step_last,
+        "split": spec.split, "success": run.success,
+        "rl_data_path": None if spec.rl_data_path is None else str(spec.rl_data_path),
+    }  # fmt: skip
+
+
+def _windows(selection: Selection) -> list[dict[str, Any]]:
+    """Return the counts of each window of each run: of trajectories, and of what the quotas allow and take of them."""
+    counted = selection.rows(
+        f"""
+        with selected as (select k.run, k.window, count(*) as n {SELECTED} group by 1, 2),
+        eligible as (select run, window, count(*) as n from picks group by 1, 2)
+        select w.run, w.window, w.prompts, w.trajectories, w.scored, w.successes, ifnull(e.n, 0), ifnull(s.n, 0)
+        from (
+            select run, window, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
+                sum(scored) as scored, sum(successes) as successes
+            from groups group by run, window
+        ) w
+        left join eligible e on e.run = w.run and e.window is w.window
+        left join selected s on s.run = w.run and s.window is w.window
+        order by w.run, w.window
+        """
+    )
+    size = selection.preferences.window_size
+    names = ("prompt_count", "trace_count", "scored_count", "correct_count", "eligible_count", "selected_count")
+    windows = []
+    for number, window, *counts in counted:
+        run = selection.runs[number]
+        first, last = run.window_bounds(window, size)
+        place = {"run": run.name, "step_start": first, "step_end": last}
+        windows.append({**place, **dict(zip(names, counts, strict=True))})
+    return windows
+
+
+def _available_calls(selection: Selection) -> dict[str, Any]:
+    return distribution(Counter(dict(selection.rows("select tool_calls, sum(trajectories) from calls group by 1"))))
+
+
+def _selected_calls(selection: Selection) -> dict[str, Any]:
+    counts: Counter[int] = Counter()
+    for run in selection.runs:
+        rows = selection.scratch.attach(run).execute(
+            f"""
+            with chosen_ids as (select k.id {SELECTED} where k.run = :run
+                union all select k.other {SELECTED} where k.run = :run and k.other is not null)
+            select t.tool_calls, count(*) from chosen_ids c cross join source.trajectories t on t.id = c.id group by 1
+            """,
+            {"run": run.number},
+        )
+        counts.update(dict(rows))
+    return distribution(counts)
+
+
+def distribution(counts: Counter[int]) -> dict[str, Any]:
+    """Return the mean number of tool calls, and how many trajectories have how many."""
+    total = sum(counts.values())
+    mean = sum(calls * count for calls, count in counts.items()) / total if total else None
+    return {"mean": mean, "counts": {str(calls): count for calls, count in sorted(counts.items())}}
+
+
+def _number(selection: Selection, sql: str) -> int:
+    return int(next(selection.rows(sql))[0])
