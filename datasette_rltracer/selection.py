@@ -6,7 +6,7 @@ opened as a table, and walked through with previous and next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -30,7 +30,7 @@ class Selection:
     fixed: Sequence[Pair] = ()
     chosen: Sequence[Pair] = ()
     order: tuple[str, bool] | None = None  # column, descending
-    columns: Sequence[str] = field(default=(), repr=False)
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)  # what is sorted by in place of a column
 
     @property
     def filters(self) -> list[Pair]:
@@ -59,8 +59,9 @@ class Selection:
         """Return the order as SQL: rows without the value last, equal ones in the order of their ids."""
         if self.order is None:
             return "id"
-        column, descending = escape_sqlite(self.order[0]), " desc" * self.order[1]
-        return f"{column} is null, {column}{descending}, id"
+        column, descending = self.order
+        value = self.values.get(column) or escape_sqlite(column)
+        return f"{value} is null, {value}{' desc' * descending}, id"
 
     def without(self, pair: Pair) -> Selection:
         """Return the selection without one of its chosen filters."""
@@ -84,9 +85,11 @@ def read_selection(request: Any, table: str, columns: Iterable[str], others: Ite
     for name, value in parse_qsl(request.query_string, keep_blank_values=True, errors="replace"):
         if name in ORDERS and value in known and order is None:
             order = (value, ORDERS[name])
+        elif name in known and not value:
+            continue  # what a form sends of a field that was left empty
         elif _is_filter(name, known) and (name, value) not in chosen:
             chosen.append((name, value))
-    return Selection(table, (), chosen[:MOST_FILTERS], order, known)
+    return Selection(table, (), chosen[:MOST_FILTERS], order)
 
 
 def _is_filter(name: str, columns: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 PREVIEW_CHARACTERS = 300
 SLICE = 1 << 20  # characters
+JSON = json.JSONEncoder(ensure_ascii=False)
 EMPTY_PREVIEW = "(empty prompt)"
 
 
@@ -134,13 +135,14 @@ def _identity(content: Any) -> str:
     pieces = []
     for part in content:
         is_text = isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
-        pieces.append(_part_text(part) if is_text else _digest(_text(part)))
+        pieces.append(_part_text(part) if is_text else _digest(part))
     return "".join(pieces)
 
 
-def _digest(text: str) -> str:
+def _digest(part: Any) -> str:
     digest = sha256()
-    _add(digest, text)
+    for text in JSON.iterencode(part):
+        _add(digest, text)
     return digest.hexdigest()
 
 
@@ -175,4 +177,4 @@ def _decoded(text: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else JSON.encode(value)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .messages import prompt_context
 
 if TYPE_CHECKING:
     from .adapter import Adapter
+    from .tokens.streams import Tokens
 
 Message = dict[str, Any]
 PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
@@ -31,6 +33,17 @@ class Trajectory:
     tools: list[dict[str, Any]] = field(default_factory=list)
     raw: bytes = b""  # the record as it stands in its file
     record: dict[str, Any] = field(default_factory=dict)  # the decoded record of this trajectory alone
+    read_tokens: Callable[[], list[Tokens | None]] = field(default=list, repr=False, compare=False)
+
+    @cached_property
+    def branch_tokens(self) -> list[Tokens | None]:
+        """The tokens of each branch and what is recorded about them; None for a branch without recorded ids."""
+        return self.read_tokens()
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The tokens along `messages`, the last branch; None where no token ids are recorded."""
+        return self.branch_tokens[-1] if self.branch_tokens else None
 
 
 @dataclass(frozen=True)

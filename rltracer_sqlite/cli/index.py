@@ -32,6 +32,7 @@ class Options:
     discover: bool
     name: str | None
     tokenizer: str | None
+    layout: str | None
     rebuild: bool
     quiet: bool
 
@@ -45,6 +46,11 @@ class Options:
 @click.option("--success", metavar="PATH>=VALUE", help="What counts as a success, for example 'reward>=0.5'.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, or its folder, for files that hold token ids.")
 @click.option(
+    "--layout",
+    type=click.Choice(["traces", "tokens"]),
+    help="Which files to read where a run holds both. Default: traces where they hold the training rollouts.",
+)
+@click.option(
     "--rebuild", is_flag=True, help="Make the database anew; the old one stays until the new one is complete."
 )
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -56,6 +62,7 @@ def command(
     name: str | None,
     success: str | None,
     tokenizer: str | None,
+    layout: str | None,
     rebuild: bool,
     quiet: bool,
 ) -> None:
@@ -74,7 +81,7 @@ def command(
     if name and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
     rule = parse_success(success) if success else None
-    options = Options(parse_steps(steps), rule, discover, name, tokenizer, rebuild, quiet)
+    options = Options(parse_steps(steps), rule, discover, name, tokenizer, layout, rebuild, quiet)
     from ..index.lock import WriterLock
 
     with WriterLock(database, "indexing"):
@@ -155,7 +162,7 @@ def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path)
 
     started = time.perf_counter()
     # Every run is looked at before the database is touched: a wrong path changes nothing.
-    sources = [(root, source_for(root, options.tokenizer)) for root in roots]
+    sources = [(root, source_for(root, options.tokenizer, options.layout)) for root in roots]
     existed = target.exists()
     connection = open_for_writing(target)
     try:

@@ -70,6 +70,8 @@ def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool 
     lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
     if len(result.aside) > MAX_ASIDE:
         lines.append(f"  left aside: {len(result.aside) - MAX_ASIDE} more files, see the table shards")
+    lines += [f"  left aside: {count:,} files: {reason}" for reason, count in result.unused.items()]
+    lines += [f"  {note}" for note in result.notes]
     if result.removed:
         lines.append(f"  removed: {result.removed:,} rows whose records a rewritten file no longer holds")
     return lines

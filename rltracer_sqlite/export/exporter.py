@@ -26,7 +26,7 @@ MOST_ATTEMPTS = 1000
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written. `selected_count` counts trajectories, or pairs; a trajectory with branches writes several rows."""
+    """What was written. `selected_count` counts trajectories, or pairs; a trajectory writes a row per branch."""
 
     output_path: Path
     summary_path: Path

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..index.refresh import fingerprints
+from ..index.plan import fingerprints
 from ..sources.base import Locator, LocatorError, Source
 from ..sources.files import open_inside, open_shard
 from .runs import OpenRun
@@ -59,22 +59,23 @@ def read_rows(
     A file is checked before its first record is read, and again after its last one. Raises LocatorError.
     """
     root = run.root()
-    for _, group in groupby(rows, key=lambda row: row[0].path):
+    for _, of_one_file in groupby(rows, key=lambda row: row[0].path):
+        group = iter(of_one_file)
         first = next(group)
         seen = check_unchanged(root, first[0])
-        yield from _in_step(root, first, group, read)
+        yield from _in_step(root, chain([first], group), read)
         if _status(root, first[0].path) != seen:
             check_unchanged(root, first[0])
 
 
 def _in_step(
-    root: Path, first: Row, rest: Iterator[Row], read: Callable[[Path, Iterable[Locator]], Iterator[Read]]
+    root: Path, rows: Iterable[Row], read: Callable[[Path, Iterable[Locator]], Iterator[Read]]
 ) -> Iterator[tuple[Row, Read]]:
     # `read` takes one place for each record that it gives, so the row of a record is the oldest one taken.
     taken: deque[Row] = deque()
 
     def places() -> Iterator[Locator]:
-        for row in chain([first], rest):
+        for row in rows:
             taken.append(row)
             yield row[0].locator()
 

@@ -116,7 +116,7 @@ class Shape:
         if name in CONVERSATIONS:
             return [self._fitted_message(message) for message in value]
         kinds = self.columns[name] - {"null"}
-        if name != "trace_provenance" and (len(kinds) == 1 and kinds != {"json"} or kinds <= {"integer", "number"}):
+        if name != "trace_provenance" and ((len(kinds) == 1 and kinds != {"json"}) or kinds <= {"integer", "number"}):
             return value
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

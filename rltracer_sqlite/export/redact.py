@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import Any
 
 # Letters that a token must not be the continuation of.
@@ -15,7 +16,8 @@ START = r"(?<![A-Za-z0-9_\-])"
 
 PATTERNS: dict[str, re.Pattern[str]] = {
     "private key": re.compile(
-        r"-----BEGIN (?P<what>[A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?)-----(?:(?!-----)[^\"]){0,20000}(?:-----END (?P=what)-----)?"
+        r"-----BEGIN (?P<what>[A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?)-----"
+        r"(?:(?!-----)[^\"]){0,20000}(?:-----END (?P=what)-----)?"
     ),
     "Anthropic key": re.compile(START + r"sk-ant-[A-Za-z0-9_\-]{20,300}"),
     "OpenAI key": re.compile(START + r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_\-]{20,300}"),
@@ -56,13 +58,13 @@ def redact(value: Any, found: Counter[str]) -> Any:
 def redact_text(text: str, found: Counter[str]) -> str:
     """Return a text without its secrets; count them in `found` by their kind."""
     for kind, pattern in PATTERNS.items():
-        text, count = pattern.subn(lambda match, kind=kind: _replacement(match, kind), text)
+        text, count = pattern.subn(partial(_replacement, kind), text)
         if count:
             found[kind] += count
     return text
 
 
-def _replacement(match: re.Match[str], kind: str) -> str:
+def _replacement(kind: str, match: re.Match[str]) -> str:
     groups = match.groupdict()
     if "user" in groups:
         return f"[{kind}]"

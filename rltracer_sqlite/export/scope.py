@@ -69,7 +69,7 @@ def parameters(run: OpenRun, preferences: ExportPreferences) -> dict[str, Any]:
 
 
 def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> tuple[int, int, int]:
-    """Return how many trajectories of a run are available, how many of them accepted, and of those within difficulty."""
+    """Return how many trajectories of a run are available, accepted, and of an accepted difficulty besides."""
     connection = scratch.attach(run)
     available = "select ifnull(sum(trajectories), 0) from groups where run = :number"
     counted = {

@@ -34,7 +34,7 @@ class Selection:
         self.scratch.close()
 
     def select(self) -> None:
-        """Select from every run. Raises ExportError, and LocatorError where a filter reads records that have changed."""
+        """Select from every run. Raises ExportError, or LocatorError where a filter reads a record that has changed."""
         some_chosen = any(run.spec.only is not None for run in self.runs)
         for run in self.runs:
             with index_errors(run):

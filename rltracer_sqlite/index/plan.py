@@ -49,10 +49,23 @@ def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) ->
     return gone_paths
 
 
+def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
+    """Raise SourceError where files that are indexed would now be left aside, since others hold the same rollouts."""
+    rows = connection.execute(
+        "select path from shards where run_id = ? and producer is null and records > 0", (run_id,)
+    )
+    indexed = {path for (path,) in rows}
+    for shard in shards:
+        if shard.aside and shard.path in indexed:
+            raise SourceError(
+                f"{shard.path} is already indexed, and would be left aside now: {shard.aside}. Use --rebuild."
+            )
+
+
 def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
     """List the steps that the shards' places tell, as discovered and not read."""
     known = set(connection.execute("select step, split from steps where run_id = ?", (run_id,)))
-    found = {(shard.step, shard.split) for shard in shards if shard.step is not None} - known
+    found = {(shard.step, shard.split) for shard in shards if shard.step is not None and not shard.aside} - known
     if not found:
         return
     with transaction(connection):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Scanned, Source, Update
+from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Source, SourceError, Update
 from ..sources.files import open_shard
 from .database import begin_writing, transaction
-from .plan import Job, discover_steps, find_jobs, fingerprints, mark_gone
+from .plan import Job, discover_steps, find_jobs, fingerprints, mark_gone, refuse_double_counting
 from .rows import RunWriter
 from .stale import drop_stale, forget_findings
 from .statistics import refresh_steps, utc_now
@@ -28,6 +29,8 @@ class Refreshed:
     removed: int = 0  # rows whose record a rewritten file no longer holds
     waiting: list[str] = field(default_factory=list)  # shards whose last line is not finished
     aside: dict[str, str] = field(default_factory=dict)  # files that hold no rollouts, and what they hold
+    unused: dict[str, int] = field(default_factory=dict)  # why files were left aside, and how many
+    notes: list[str] = field(default_factory=list)  # what the source left out on purpose
     gone: list[str] = field(default_factory=list)
 
 
@@ -43,11 +46,13 @@ def refresh_run(
     """Read what is new at `root` into the index; `steps` chooses by a shard's step (None: not known from its place)."""
     done = Refreshed(run_id)
     shards = list(source.shards(root))
+    refuse_double_counting(connection, run_id, shards)
+    done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
     done.gone = mark_gone(connection, run_id, {shard.path for shard in shards})
     discover_steps(connection, run_id, shards)
     if discover_only:
         return done
-    jobs = find_jobs(connection, run_id, root, [shard for shard in shards if steps(shard.step)])
+    jobs = find_jobs(connection, run_id, root, [shard for shard in shards if not shard.aside and steps(shard.step)])
     if not jobs:
         return done
     begin_writing(connection)
@@ -66,6 +71,7 @@ def refresh_run(
         refresh_steps(connection, run_id)
         connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), run_id))
     done.aside = _aside(connection, run_id)
+    done.notes = list(getattr(source, "notes", list)())
     return done
 
 
@@ -98,7 +104,7 @@ class Reading:
                     yield self._commit(found)
         except NotRollouts as error:
             self.state, self.note = "aside", f"no rollouts here: {error}"
-        except (LocatorError, OSError) as error:
+        except (SourceError, OSError) as error:
             self.state, self.note = "unread", str(error)
         self._finish()
 

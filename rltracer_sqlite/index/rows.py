@@ -73,7 +73,7 @@ class RunWriter:
             updates = [*updates, *(_as_update(entry, shard) for entry in entries)]
         records, repeated = _distinct(entries)
         held, touched_groups, touched_steps = self._write_trajectories(shard_id, shard, records, repeated)
-        self._write_annotations(shard_id, shard.producer or "update", updates, [entry.uid for entry in records])
+        self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in records])
         self.connection.executemany(
             "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
             [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in [*problems, *repeated]],

@@ -6,7 +6,7 @@ None, on whatever is not plainly one of these, and then the source's own `load` 
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ..messages import tool_call
 from ..sources.prime_rl.records import ARRAY, without_arrays
 from .document import joined, message_text
 
-TextContent = Union[str, list[Any], None]
+TextContent = str | list[Any] | None
 
 
 class TextMessage(msgspec.Struct, gc=False):

@@ -24,12 +24,14 @@ def source_named(name: str, tokenizer: str | None = None) -> Source:
     raise SourceError(f"The source {name!r} is not installed here. Installed: {', '.join(source_names())}.")
 
 
-def source_for(root: Path, tokenizer: str | None = None) -> Source:
+def source_for(root: Path, tokenizer: str | None = None, layout: str | None = None) -> Source:
     """Return the source that recognises the files at `root`. Raises SourceError where none does."""
     if not root.exists():
         raise SourceError(f"{root} does not exist.")
+    if not str(root.resolve()).isprintable() and _is_no_text(str(root.resolve())):
+        raise SourceError(f"{root} has a name that is not UTF-8, which an index cannot keep; rename it.")
     for _, reference in _references():
-        source = _load(reference, tokenizer)
+        source = _load(reference, tokenizer, layout)
         if source.recognises(root):
             return source
     raise SourceError(nothing_found(root))
@@ -38,8 +40,8 @@ def source_for(root: Path, tokenizer: str | None = None) -> Source:
 def nothing_found(root: Path) -> str:
     """Say in a sentence what lies at a place where no source finds rollouts."""
     if root.is_file():
-        return f"{root} holds no rollouts of a known format."
-    names = sorted(entry.name for entry in root.iterdir())
+        return f"{root} " + ("holds no rollouts of a known format." if root.stat().st_size else "is empty.")
+    names = sorted(entry.name + (" (a link)" if entry.is_symlink() else "") for entry in root.iterdir())
     if not names:
         return f"{root} is empty."
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -54,8 +56,12 @@ def _references() -> Iterator[tuple[str, str]]:
     yield from ((entry.name, entry.value) for entry in entry_points(group=GROUP) if entry.name not in BUILT_IN)
 
 
-def _load(reference: str, tokenizer: str | None) -> Source:
+def _load(reference: str, tokenizer: str | None, layout: str | None = None) -> Source:
     from importlib import import_module
 
     module, _, attribute = reference.partition(":")
-    return getattr(import_module(module), attribute)(tokenizer)  # type: ignore[no-any-return]
+    options = {"tokenizer": tokenizer, **({"layout": layout} if layout else {})}
+    try:
+        return getattr(import_module(module), attribute)(**options)  # type: ignore[no-any-return]
+    except TypeError:
+        raise SourceError(f"The source {attribute} takes no --layout.") from None

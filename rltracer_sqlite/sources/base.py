@@ -37,6 +37,8 @@ class Shard:
     step: int | None = None  # by its place in the layout; None where the records say it, or nothing does
     split: str | None = None  # "train" or "eval" by the layout, else None
     producer: str | None = None  # None: holds the records themselves; else who wrote these later facts
+    beside: tuple[str, ...] = ()  # paths of shards that come first and hold the same trajectories
+    aside: str = ""  # why it is not read although it belongs to the run; "": it is read
 
 
 class Position(NamedTuple):

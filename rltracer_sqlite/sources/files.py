@@ -71,7 +71,11 @@ def _reader(root: Path, path: str) -> ByteReader:
     try:
         descriptor = open_inside(root, path + ".zst")
     except FileNotFoundError:
-        raise LocatorError(f"{path} is not there any more (looked under {root}).") from None
+        raise LocatorError(
+            f"{path} cannot be read, since its name is not UTF-8; rename it."
+            if "\\udc" in path
+            else f"{path} is not there any more (looked under {root})."
+        ) from None
     # Only compressed shards pay for the import of the decompressor.
     from .seekable import SeekableZstd
 

@@ -49,7 +49,9 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
     buffer, kept, base = bytearray(CHUNK_BYTES), 0, start
     while True:
         if kept > MAX_LINE_BYTES:
-            raise LocatorError(f"The line at byte {base:,} is longer than {MAX_LINE_BYTES:,} bytes; reading stops there.")
+            raise LocatorError(
+                f"The line at byte {base:,} is longer than {MAX_LINE_BYTES:,} bytes; reading stops there."
+            )
         if kept == len(buffer):
             # An eighth at a time: doubling would take three times the longest line while it copies.
             buffer.extend(bytes(max(CHUNK_BYTES, len(buffer) // 8)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 
@@ -17,8 +18,10 @@ from .base import LocatorError
 FOOTER = struct.Struct("<IBI")
 SEEKABLE_MAGIC = 0x8F92EAB1
 SKIPPABLE_MAGIC = 0x184D2A5E
-MAX_FRAME_BYTES = 1 << 28  # prime-rl writes frames of 4 MiB; what claims far more is not trusted
-MAX_FRAMES = 1 << 22
+MAX_FRAME_BYTES = 1 << 24  # prime-rl writes frames of 4 MiB; far larger ones are read from the start, in blocks
+MAX_FRAMES = 1 << 20
+MAX_WINDOW_BYTES = 1 << 27  # what zstd itself allows by default
+MAX_HEADER_BYTES = 18  # of a zstd frame
 BLOCK = 1 << 20
 
 
@@ -27,8 +30,8 @@ class SeekableZstd:
 
     def __init__(self, descriptor: int, name: str) -> None:
         self.descriptor, self.name = descriptor, name
-        self.packed_starts: list[int] = []
-        self.starts: list[int] = []  # uncompressed start of each frame, then the end of the last one
+        self.packed_starts = array("Q")
+        self.starts = array("Q")  # uncompressed start of each frame, then the end of the last one; empty: no table
         self.frames: OrderedDict[int, bytes] = OrderedDict()
         self.forward: _ForwardReader | None = None
         try:
@@ -47,15 +50,15 @@ class SeekableZstd:
             return
         if struct.unpack("<I", os.pread(self.descriptor, 4, table_start - 8))[0] != SKIPPABLE_MAGIC:
             return
-        packed = start = 0
-        packed_starts, starts = [0], [0]
-        for sizes in entry.iter_unpack(os.pread(self.descriptor, count * entry.size, table_start)):
-            if sizes[1] > MAX_FRAME_BYTES:
-                raise LocatorError(f"{self.name}.zst has a frame of {sizes[1]:,} bytes, more than is read at once.")
-            packed, start = packed + sizes[0], start + sizes[1]
-            packed_starts.append(packed)
-            starts.append(start)
-        if packed == table_start - 8:  # the frames fill the file up to the table, or the table is not to be believed
+        packed_starts, starts = array("Q", [0]), array("Q", [0])
+        table = os.pread(self.descriptor, count * entry.size, table_start)
+        for packed, size, *_ in entry.iter_unpack(table[: len(table) // entry.size * entry.size]):
+            if size == 0 or max(packed, size) > MAX_FRAME_BYTES:
+                return  # what a frame "without content" holds would be passed over
+            packed_starts.append(packed_starts[-1] + packed)
+            starts.append(starts[-1] + size)
+        # The frames fill the file up to the table, or the table is not to be believed.
+        if packed_starts[-1] == table_start - 8:
             self.packed_starts, self.starts = packed_starts, starts
 
     def size(self) -> int:
@@ -78,6 +81,8 @@ class SeekableZstd:
         return len(part)
 
     def close(self) -> None:
+        if self.forward is not None:
+            self.forward.close()
         os.close(self.descriptor)
 
     def _some(self, offset: int, length: int) -> bytes:
@@ -98,18 +103,23 @@ class SeekableZstd:
             )
             expected = self.starts[number + 1] - self.starts[number]
             try:
-                data = zstandard.ZstdDecompressor().decompress(packed, max_output_size=expected)
+                # The size that a frame claims is allocated before it is read, so it must be the table's.
+                claimed = zstandard.frame_content_size(packed)
+                data = zstandard.ZstdDecompressor().decompress(packed, expected) if claimed in (-1, expected) else b""
             except zstandard.ZstdError as error:
                 raise LocatorError(f"{self.name}.zst is damaged: {error}.") from None
             if len(data) != expected:
-                raise LocatorError(f"{self.name}.zst is damaged: a frame is shorter than its seek table says.")
+                raise LocatorError(f"{self.name}.zst is damaged: a frame is not as long as its seek table says.")
             self.frames[number] = data
             if len(self.frames) > 2:  # a record may lie across two frames
                 self.frames.popitem(last=False)
         return self.frames[number]
 
     def _forward_to(self, offset: int) -> _ForwardReader:
-        if self.forward is None or self.forward.offset > offset:
+        if self.forward is not None and self.forward.offset > offset:
+            self.forward.close()
+            self.forward = None
+        if self.forward is None:
             self.forward = _ForwardReader(self.descriptor, self.name)
         self.forward.skip(offset - self.forward.offset)
         return self.forward
@@ -121,18 +131,24 @@ class _ForwardReader:
     def __init__(self, descriptor: int, name: str) -> None:
         import zstandard
 
-        self.name, self.offset, self.error = name, 0, zstandard.ZstdError
+        self.descriptor, self.name, self.offset, self.error = descriptor, name, 0, zstandard.ZstdError
         os.lseek(descriptor, 0, os.SEEK_SET)
         source = os.fdopen(os.dup(descriptor), "rb")
-        self.stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+        self.stream = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).stream_reader(
             source, read_across_frames=True, closefd=True
         )
+
+    def close(self) -> None:
+        self.stream.close()  # type: ignore[no-untyped-call]
 
     def read(self, length: int) -> bytes:
         try:
             data = self.stream.read(length)
         except self.error as error:
             raise LocatorError(f"{self.name}.zst is damaged after byte {self.offset:,}: {error}.") from None
+        if not data and length > 0 and not _is_whole(self.descriptor):
+            # The decompressor takes the end of the file for the end of what was compressed.
+            raise LocatorError(f"{self.name}.zst is damaged after byte {self.offset:,}: it ends too early.")
         self.offset += len(data)
         return data
 
@@ -144,3 +160,28 @@ class _ForwardReader:
         while self.read(BLOCK):
             pass
         return self.offset
+
+
+def _is_whole(descriptor: int) -> bool:
+    """Say whether the last zstd frame of a file is complete, by the sizes in the headers of its blocks (RFC 8878)."""
+    import zstandard
+
+    offset, size = 0, os.fstat(descriptor).st_size
+    while offset < size:
+        header = os.pread(descriptor, MAX_HEADER_BYTES, offset)
+        if int.from_bytes(header[:4], "little") & 0xFFFFFFF0 == SKIPPABLE_MAGIC & 0xFFFFFFF0:
+            offset += 8 + int.from_bytes(header[4:8], "little")
+            continue
+        try:
+            offset += zstandard.frame_header_size(header)
+        except zstandard.ZstdError:
+            return False
+        last = 0
+        while not last and offset < size:
+            block = int.from_bytes(os.pread(descriptor, 3, offset), "little")
+            last, repeated = block & 1, (block >> 1) & 3 == 1
+            offset += 3 + (1 if repeated else block >> 3)
+        offset += 4 if last and header[4] & 4 else 0  # a checksum
+        if not last:
+            return False
+    return offset == size

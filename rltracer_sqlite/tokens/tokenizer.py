@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..sources.base import SourceError
 from .bytetable import read_byte_table
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -15,7 +16,7 @@ MISFIT_SHARE = 0.05  # so much of a text in replacement characters says that its
 PREFIX = 4  # tokens before a token that are enough for a decoder to know its surroundings
 
 
-class TokenizerError(ValueError):
+class TokenizerError(SourceError):
     """A tokenizer that cannot be used, in a sentence that says what to do."""
 
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base import START, Locator, NotRollouts, Position, Scanned, Shard, SourceError
-from .layout import find_shards
+from .choice import choose
+from .layout import BINARY, TOKEN_LAYOUTS, find_shards
 
 if TYPE_CHECKING:
     from ...model import Trajectory
+    from ...tokens.tokenizer import TextTokenizer
+    from .token_shards import Tally
 
 
 class PrimeRLSource:
-    """prime-rl's rollouts in every layout it has had, and verifiers' evaluations."""
+    """prime-rl's rollouts in every layout they have had, its token shards, and verifiers' evaluations.
+
+    `tokenizer` is a tokenizer.json or its folder, for files that hold token ids; `layout` is "traces" or "tokens"
+    where a run holds both and the choice is not to be made by itself.
+    """
 
     name = "prime-rl"
 
-    def __init__(self, tokenizer: str | None = None) -> None:
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer: str | None = None, layout: str | None = None) -> None:
+        self.tokenizer, self.layout = tokenizer, layout
 
     def recognises(self, root: Path) -> bool:
         """Say whether a file lies in one of the known layouts, or begins with a known record."""
@@ -28,23 +36,56 @@ class PrimeRLSource:
 
     def _is_rollouts(self, root: Path, shard: Shard) -> bool:
         try:
-            for found in self.scan(root, shard):
-                if not isinstance(found, Position):
-                    return True
+            return any(not isinstance(found, Position) for found in self.scan(root, shard))
         except (NotRollouts, SourceError, OSError):
             return False
-        return False
 
     def shards(self, root: Path) -> Iterable[Shard]:
-        return find_shards(root)
+        return choose(find_shards(root), self.layout)
 
     def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
-        # Only reading pays for the import of the decoder.
-        from .scan import scan_lines
+        # Only reading pays for the import of a decoder.
+        if not _holds_tokens(shard.layout, shard.path):
+            from .scan import scan_lines
 
-        return scan_lines(root, shard, start)
+            return scan_lines(root, shard, start)
+        from .token_shards import known_samples, scan_token_shard
+
+        first = [Shard(path, path, shard.layout) for path in shard.beside]
+        known = known_samples(root, first, self.text_tokenizer) if first else None
+        annotates = shard.producer is not None
+        return scan_token_shard(
+            root, shard, start, self.text_tokenizer, known=known, traces_hold_records=annotates, tally=self.tally
+        )
 
     def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+        if _holds_tokens(locators[0].layout, locators[0].path):
+            from .token_load import load_token_trajectory
+
+            return load_token_trajectory(root, locators, self.text_tokenizer)
         from .load import load_lines
 
-        return load_lines(root, locators)
+        return load_lines(root, locators, self.text_tokenizer)
+
+    def notes(self) -> list[str]:
+        """Return what scanning left out on purpose, in words."""
+        copies = self.__dict__["tally"].copies if "tally" in self.__dict__ else 0
+        return [f"{copies:,} padding copies of micro batches skipped"] if copies else []
+
+    @cached_property
+    def tally(self) -> Tally:
+        from .token_shards import Tally
+
+        return Tally()
+
+    @cached_property
+    def text_tokenizer(self) -> TextTokenizer | None:
+        if self.tokenizer is None:
+            return None
+        from ...tokens.tokenizer import load_tokenizer
+
+        return load_tokenizer(self.tokenizer)
+
+
+def _holds_tokens(layout: str, path: str) -> bool:
+    return layout in TOKEN_LAYOUTS or path.endswith(BINARY)

@@ -23,38 +23,47 @@ LAYOUTS: list[tuple[str, re.Pattern[str]]] = [
     (
         "traces",
         re.compile(
-            r"(?:^|/)step_(?P<step>\d+)/(?P<split>train|eval)/(?P<part>all|effective)/(?:[^/]+/)?traces\.jsonl$"
+            r"(?:^|/)step_(?P<step>\d{1,15})/(?P<split>train|eval)/(?P<part>all|effective)/(?:[^/]+/)?traces\.jsonl$"
         ),
     ),
-    ("rollouts", re.compile(r"(?:^|/)step_(?P<step>\d+)/(?P<split>train|eval)_rollouts(?:_[^/]+)?\.jsonl$")),
+    ("rollouts", re.compile(r"(?:^|/)step_(?P<step>\d{1,15})/(?P<split>train|eval)_rollouts(?:_[^/]+)?\.jsonl$")),
     ("stream", re.compile(r"(?:^|/)traces/stream/\d+\.jsonl$")),
     ("stream", re.compile(r"(?:^|/)traces/annotations/(?P<producer>[^/]+)/\d+\.jsonl$")),
     ("stream", re.compile(r"(?:^|/)annotations/(?P<producer>[^/]+)\.jsonl$")),
-    ("evals", re.compile(r"(?:^|/)evals/step_(?P<step>\d+)/[^/]+/results\.jsonl$")),
+    ("evals", re.compile(r"(?:^|/)evals/step_(?P<step>\d{1,15})/[^/]+/results\.jsonl$")),
     ("evals", re.compile(r"(?:^|/)(?:outputs|evals)/(?:[^/]+/)*(?:results|traces)\.jsonl$")),
-    ("token_exports", re.compile(r"(?:^|/)token_exports/(?:step_(?P<step>\d+)/)?rank_\d+\.jsonl$")),
+    ("token_exports", re.compile(r"(?:^|/)(?:token_exports/)?(?:step_(?P<step>\d{1,15})/)?rank_\d+\.jsonl$")),
+    ("training_batch", re.compile(r"(?:^|/)step_(?P<step>\d{1,15})/(?:train_)?rollouts\.bin$")),
+    ("batches", re.compile(r"(?:^|/)batches/step_(?P<step>\d{1,15})/(?:[^/]+/)?(?:rank_)?\d+\.(?:bin|pt)$")),
+    ("micro_batches", re.compile(r"(?:^|/)step_(?P<step>\d{1,15})/rank_\d+\.(?:bin|pt)$")),
+    ("parquet", re.compile(r"(?:^|/)step_(?P<step>\d{1,15})/(?:accepted/)?[^/]+\.parquet$")),
 ]
+# Packed token ids without text, in the order in which they are preferred where they hold the same samples.
+TOKEN_LAYOUTS = ("training_batch", "batches", "micro_batches", "token_exports", "parquet")
+BINARY = (".bin", ".pt", ".parquet")
 
 
 def find_shards(root: Path) -> Iterator[Shard]:
-    """List the JSONL shards at `root`, a folder or one file, in the order of their paths."""
+    """List the shards at `root`, a folder or one file: records before later facts about them, steps in their order."""
     base = base_folder(root)
     if root.is_file():
         yield describe(base, root.name)
         return
     if not root.is_dir():
-        raise SourceError(f"{root} does not exist.")
+        raise SourceError(f"{root} " + ("is neither a file nor a folder." if root.exists() else "does not exist."))
     found: dict[str, Shard] = {}
     for file in walk(base):
         shard = describe(base, file)
+        if shard.layout == "file" and file.endswith(BINARY):
+            continue  # weights and optimizer states have these endings too: only a known place makes them rollouts
         # While a chunk is being sealed both of its forms exist; the plain one is whole in any case.
         if shard.path not in found or not file.endswith(PACKED):
             found[shard.path] = shard
     yield from sorted(found.values(), key=_reading_order)
 
 
-def walk(base: Path, ending: str = ".jsonl") -> Iterator[str]:
-    """Yield the path, relative to `base`, of each file below it that ends in `ending` or its packed form."""
+def walk(base: Path, endings: tuple[str, ...] = (".jsonl", *BINARY)) -> Iterator[str]:
+    """Yield the path, relative to `base`, of each file below it with one of these endings, packed or not."""
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -68,10 +77,14 @@ def walk(base: Path, ending: str = ".jsonl") -> Iterator[str]:
             continue
         for entry in listed:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in SKIPPED_FOLDERS and not entry.name.startswith("."):
+            if entry.is_dir():
+                if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
+                    continue
+                if not entry.is_symlink():
                     pending.append(path)
-            elif path.removesuffix(PACKED).endswith(ending) and not SKIPPED_FILES.search(
+                elif not (base / path).resolve().is_relative_to(base.resolve()):
+                    yield path  # opening it will fail, and say why; what it leads to inside is found at its own place
+            elif path.removesuffix(PACKED).endswith(endings) and not SKIPPED_FILES.search(
                 entry.name.removesuffix(PACKED)
             ):
                 yield path
@@ -79,6 +92,8 @@ def walk(base: Path, ending: str = ".jsonl") -> Iterator[str]:
 
 def describe(base: Path, file: str) -> Shard:
     """Return the shard that a file is, with what its place in a layout says."""
+    # A name that is no text cannot be kept in an index: the file is listed, and opening it fails.
+    file = file.encode("utf-8", "backslashreplace").decode()
     path = file.removesuffix(PACKED)
     # The folders above `base` count too: a person may point at one step, or at one file.
     place = f"{base.absolute().as_posix()}/{path}"
@@ -92,6 +107,7 @@ def describe(base: Path, file: str) -> Shard:
     return Shard(path, file, "file")
 
 
-def _reading_order(shard: Shard) -> tuple[bool, int, str]:
+def _reading_order(shard: Shard) -> tuple[bool, int, int, str]:
     # Records before later facts about them, steps in their order.
-    return shard.producer is not None, -1 if shard.step is None else shard.step, shard.path
+    preference = TOKEN_LAYOUTS.index(shard.layout) if shard.layout in TOKEN_LAYOUTS else 0
+    return shard.producer is not None, preference, -1 if shard.step is None else shard.step, shard.path

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,36 +15,47 @@ from ..files import read_bytes
 from ..lines import decode_leniently
 from .entries import recorded_uid
 from .graph import branch_paths
+from .layout import BINARY
+
+if TYPE_CHECKING:
+    from ...tokens.streams import Tokens
+    from ...tokens.tokenizer import TextTokenizer
 
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
 
 
-def load_lines(root: Path, locators: Sequence[Locator]) -> Trajectory:
+def load_lines(root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None) -> Trajectory:
     """Return the trajectory at the first locator; the further ones are its annotations, oldest first.
 
     Raises LocatorError where a record is missing, has changed or cannot be decoded.
     """
     try:
-        return _load(root, locators)
+        return _load(root, locators, tokenizer)
     except RecursionError:
         place = f"byte {locators[0].byte_offset:,} of {locators[0].path}"
         raise LocatorError(f"The record at {place} is nested too deeply to be shown.") from None
 
 
-def _load(root: Path, locators: Sequence[Locator]) -> Trajectory:
+def _load(root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer | None) -> Trajectory:
     record = locators[0]
     raw = read_bytes(root, record.path, record.byte_offset, record.byte_length)
     outer = decoded_object(raw, record)
     trace = pick(outer, record)
     annotations = []
     for locator in locators[1:]:
+        if locator.path.endswith(BINARY):
+            continue  # the trainer's numbers for these tokens: read when tokens are asked for
         if (locator.path, locator.byte_offset, locator.item) == (record.path, record.byte_offset, record.item):
             continue  # a record that stands in a later file only is its own annotation
         found = decoded_object(read_bytes(root, locator.path, locator.byte_offset, locator.byte_length), locator)
         annotations.append((locator, pick(found, locator)))
     for locator, later in annotations:
         trace = _overlaid(trace, later, locator)
-    return _trajectory(trace, outer, raw, locators, annotations)
+    from .trace_tokens import trace_tokens
+
+    return _trajectory(
+        trace, outer, raw, locators, annotations, lambda: trace_tokens(root, trace, locators, annotations, tokenizer)
+    )
 
 
 def decoded_object(raw: bytes, locator: Locator) -> dict[str, Any]:
@@ -105,6 +116,7 @@ def _trajectory(
     raw: bytes,
     locators: Sequence[Locator],
     annotations: list[tuple[Locator, dict[str, Any]]],
+    read_tokens: Callable[[], list[Tokens | None]],
 ) -> Trajectory:
     nodes = trace.get("nodes")
     if isinstance(nodes, list):
@@ -126,6 +138,7 @@ def _trajectory(
         tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
         raw=raw,
         record=trace,
+        read_tokens=read_tokens,
     )
 
 

@@ -38,17 +38,15 @@ def load_token_trajectory(
     tokens = tokens.with_pieces(tokenizer)
     conversation = _conversation(sample, tokens)
     messages = conversation.messages
-    trajectory = Trajectory(
+    return Trajectory(
         messages=messages,
         metadata=_metadata(sample, tokens, conversation, locators[0], copies),
         branches=[messages] if messages else [],
         trained=[True] if messages else [],
         tools=conversation.tools,
         record=_record(sample),
+        read_tokens=lambda: [tokens],
     )
-    # Set beside the constructor, so that a Trajectory with and without a field of this name serves.
-    object.__setattr__(trajectory, "tokens", tokens)
-    return trajectory
 
 
 def annotation_tokens(root: Path, locator: Locator) -> tuple[int | None, Tokens]:

@@ -189,11 +189,11 @@ def _values(sample: Sample) -> dict[str, float | str | None]:
     recorded = {**sample.facts, "trace_id": sample.trace_id, "branch_index": sample.branch_index}
     values: dict[str, float | str | None] = {}
     for name in VALUES:
-        value = recorded.get(name)
+        value, path = recorded.get(name), f"info.{name}"
         if isinstance(value, str):
-            values[name] = value if len(value) <= MAX_TEXT else None
+            values[path] = value if len(value) <= MAX_TEXT else None
         elif (number := finite(value)) is not None:
-            values[name] = number
+            values[path] = number
     return values
 
 

@@ -105,7 +105,8 @@ class _Values:
     def number(self, role: Role, name: str) -> float | None:
         value = self.resolve(role)
         if isinstance(value, str):
-            value = BOOLEANS.get(value, json_text(value) if len(value) <= MAX_TEXT else value)
+            written = BOOLEANS.get(value, json_text(value) if len(value) <= MAX_TEXT else None)
+            value = value if written is None and value.strip() else written
         finite = number(value)
         if finite is None and value is not None and not isinstance(value, float):
             column = role.columns[0] if role.columns else name

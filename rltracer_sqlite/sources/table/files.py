@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..base import Shard, SourceError
 from ..files import base_folder
@@ -19,8 +20,15 @@ MOST_VISITED = 50_000  # files looked at before a folder is said not to be recog
 
 
 def find_tables(root: Path, mapping: Mapping) -> Iterator[Shard]:
-    """List the shards at `root`, a folder or one file, in the order of their steps and paths."""
-    yield from sorted(candidates(root, mapping), key=_reading_order)
+    """List the shards at `root`, a folder or one file, in the order of their steps and paths.
+
+    Where files may repeat the end of the file before them, each has that file `beside` it.
+    """
+    last: dict[str, str] = {}
+    for shard in sorted(candidates(root, mapping), key=_reading_order):
+        folder = str(PurePosixPath(shard.path).parent)
+        yield replace(shard, beside=(last[folder],)) if mapping.repeats and folder in last else shard
+        last[folder] = shard.path
 
 
 def candidates(root: Path, mapping: Mapping, most: int | None = None) -> Iterator[Shard]:
@@ -48,12 +56,13 @@ def describe(base: Path, file: str, mapping: Mapping) -> Shard | None:
     path = file.removesuffix(PACKED)
     # The folders above `base` count too: a person may point at one step.
     place = f"{base.absolute().as_posix()}/{path}"
+    for aside in mapping.asides:
+        if any(template.find(place) is not None for template in aside.paths):
+            # A name may be chance; where the mapping says what the records look like, they decide.
+            return _shard(file) if aside.test else replace(_shard(file), aside=aside.says)
     for template in mapping.paths:
         if (found := template.find(place)) is not None:
             return _shard(file, found.get("step"), found.get("split"))
-    asides = (template for aside in mapping.asides for template in aside.paths)
-    if any(template.find(place) is not None for template in asides):
-        return _shard(file)
     return _shard(file) if not mapping.paths and path.endswith(ENDINGS) else None
 
 

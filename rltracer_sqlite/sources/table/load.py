@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ...model import Trajectory
@@ -41,8 +42,8 @@ def load_table_row(root: Path, locator: Locator, mapping: Mapping, tokenizer: Te
     trajectory.metadata["logprobs"] = _logprobs(reading)
     if reading.truth is not None:
         trajectory.metadata["task"] = {**(trajectory.metadata["task"] or {}), "ground_truth": reading.truth}
-    object.__setattr__(trajectory, "tokens", reading.tokens)
-    return trajectory
+    tokens = reading.tokens
+    return replace(trajectory, read_tokens=lambda: [tokens] if tokens else [])
 
 
 def _record(root: Path, locator: Locator, mapping: Mapping) -> tuple[Row, bytes | None]:

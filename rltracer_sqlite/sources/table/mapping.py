@@ -130,7 +130,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Aside:
-    """Files, or records, of the system that are known to be no rollouts, and what they are."""
+    """Files of the system that are known to be no rollouts, by their names and their records, and what they are."""
 
     says: str
     paths: tuple[Template, ...] = ()

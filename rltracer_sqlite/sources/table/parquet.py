@@ -11,7 +11,7 @@ from ..files import ByteReader, open_shard
 from ..prime_rl.byte_file import ByteFile
 from .rows import Row
 
-INSTALL = "pip install 'datasette-rltracer[retemplate]'"
+INSTALL = "pip install 'datasette-rltracer[parquet]'"
 MAGIC = b"PAR1"
 ROWS = 64  # decoded at a time
 

@@ -27,7 +27,7 @@ def recognised(root: Path, mapping: Mapping, others: tuple[Mapping, ...] = ()) -
     `others` come first: a file with a record that one of them reads is theirs.
     """
     for shard in islice(candidates(root, mapping, MOST_VISITED), FILES):
-        rows = sample(root, shard, mapping.table)
+        rows = [] if shard.aside else sample(root, shard, mapping.table)
         mine = any(shape_of(row, mapping) for row in rows)
         if mine and not any(_is_of(root, shard, rows, other) for other in others):
             return True

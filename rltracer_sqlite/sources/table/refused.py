@@ -15,7 +15,6 @@ from .files import describe, walk
 from .mapping import ENDINGS
 from .parquet import INSTALL, has_pyarrow
 from .recognise import sample
-from .shapes import why_none
 
 FILES = 200  # looked at before nothing more is said of a folder
 HEAD = 1 << 16
@@ -105,12 +104,11 @@ def _aside(base: Path, file: str) -> str | None:
         shard = describe(base, file, mapping)
         if shard is None or not mapping.asides:
             continue
+        rows = sample(base, shard)
         for aside in mapping.asides:
-            if any(template.find(file) is not None for template in aside.paths):
+            named = not aside.paths or any(template.find(file) is not None for template in aside.paths)
+            if named and (aside.test is None or any(aside.test.fits(row.has) for row in rows)):
                 return f"{base / file} holds no rollouts: it is {aside.says}."
-        says = {aside.says for aside in mapping.asides}
-        if any(why_none(row, mapping) in says for row in sample(base, shard)):
-            return f"{base / file} holds no rollouts: it is {why_none(sample(base, shard)[0], mapping)}."
     return None
 
 

@@ -25,21 +25,17 @@ BOM = b"\xef\xbb\xbf"
 
 
 def scan_table(
-    root: Path, shard: Shard, start: Position, mapping: Mapping, tokenizer: TextTokenizer | None, before: str | None
+    root: Path, shard: Shard, start: Position, mapping: Mapping, tokenizer: TextTokenizer | None
 ) -> Iterator[Scanned]:
     """Yield what a shard holds; only lines go on from `start`, any other file is read as a whole.
 
-    `before` is the shard that comes before it, where files may repeat each other. Raises NotRollouts when the
-    first record, or the name, shows that the file holds no rollouts.
+    Raises NotRollouts when the first records show that the file holds no rollouts.
     """
-    for aside in mapping.asides:
-        if any(template.find(shard.path) is not None for template in aside.paths):
-            raise NotRollouts(aside.says)
     scan = _Scan(RecordReader(mapping, shard, tokenizer))
     if shard.layout == "sqlite":
         yield from scan.sqlite(root, shard.path, mapping.table)
         return
-    repeated = repeated_rows(root, shard.path, before, mapping) if mapping.repeats and before else 0
+    repeated = repeated_rows(root, shard.path, shard.beside[-1], mapping) if shard.beside else 0
     with open_shard(root, shard.path) as reader:
         if shard.layout == "parquet":
             yield from scan.parquet(reader, shard.path, repeated)

@@ -34,7 +34,7 @@ def line_of(text: str, path: Path) -> int:
     best, best_line = 0, 1
     for line, at in _places(text):
         common = next((n for n, (a, b) in enumerate(zip(at, path, strict=False)) if a != b), min(len(at), len(path)))
-        if common == len(at) and common > best:
+        if common in (len(at), len(path)) and common > best:
             best, best_line = common, line
     return best_line
 

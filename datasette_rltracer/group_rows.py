@@ -1,0 +1,106 @@
+"""The trajectories of a prompt group as rows: rewards, advantage, length, and whether they were trained on."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasette.utils import escape_sqlite
+
+from .facts import number
+from .lists import Query
+from .marks import length_bar, signed_bar
+from .selection import Selection
+
+ROWS_ON_A_PAGE = 100
+MOST_REWARDS = 12  # named rewards with a column of their own
+
+# The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
+# division by the spread.
+DERIVED = "reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id)"
+SORTED_BY = {"advantage": f"ifnull(advantage, {DERIVED})"}  # as it is shown, derived ones among the recorded
+
+ROWS = """
+select
+    id, uid, success, reward, {rewards}advantage, case when advantage is null then {derived} end as advantage_derived,
+    completion_tokens, turns, tool_calls, branches, stop_condition, truncated, ok, error_type, effective, ship_step,
+    agent, seconds, byte_length, gone
+from trajectories where prompt_group_id = :group and {where} order by {order} limit {size} offset {start}
+"""
+
+
+def rows_query(
+    group: int, selection: Selection, rewards: Sequence[tuple[str, str]], start: int = 0, size: int = ROWS_ON_A_PAGE
+) -> Query:
+    """Return the query for trajectories of a prompt group; `rewards` are (column, name) of named rewards."""
+    where, parameters = selection.where()
+    columns = "".join(f"{escape_sqlite(column)}, " for column, _ in rewards)
+    text = ROWS.format(rewards=columns, derived=DERIVED, where=where, order=selection.ordering(), size=size, start=start)
+    return Query(text, {**parameters, "group": group})
+
+
+def reward_columns(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return (column, name) of the named rewards of an index, the most frequent first."""
+    found = connection.execute(
+        """
+        select column_name, path from fields
+        where path like 'rewards.%' and path not like '%.weight' and kind = 'number' and column_name is not null
+            and column_name in (select name from pragma_table_xinfo('trajectories'))
+        order by trajectories desc, id limit 40
+        """
+    )
+    return [(row[0], row[1].removeprefix("rewards.").removesuffix(".score")) for row in found]
+
+
+def shown_rewards(rewards: Sequence[tuple[str, str]], rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the named rewards that any of these rows has."""
+    return [(column, name) for column, name in rewards if any(row[column] is not None for row in rows)]
+
+
+def described_rows(rows: Sequence[Mapping[str, Any]], group: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return rows with what a page shows of them: advantage and length as bars, endings and training in words."""
+    advantages = [row["advantage"] if row["advantage"] is not None else row["advantage_derived"] for row in rows]
+    largest = max((abs(value) for value in advantages if isinstance(value, (int, float))), default=0.0)
+    longest = max((row["completion_tokens"] or 0 for row in rows), default=0)
+    return [
+        {
+            **row,
+            "shown_advantage": value,
+            "is_derived": row["advantage"] is None,
+            "advantage_bar": signed_bar(value, largest),
+            "length": length_bar(row["completion_tokens"], longest),
+            "ending": ending_words(row),
+            "training": training_words(row, group),
+        }
+        for row, value in zip(rows, advantages, strict=True)
+    ]
+
+
+def ending_words(row: Mapping[str, Any]) -> str:
+    """Return why a trajectory ended, in one line."""
+    said = [
+        str(row["stop_condition"]) if row["stop_condition"] else "",
+        "truncated" if row["truncated"] else "",
+        str(row["error_type"]) if row["error_type"] else "error" if row["ok"] == 0 else "",
+    ]
+    return " · ".join(words for words in dict.fromkeys(said) if words) or "not recorded"
+
+
+def training_words(row: Mapping[str, Any], group: Mapping[str, Any]) -> tuple[str, str]:
+    """Return whether a trajectory was trained on (yes, no or unknown), and that in words with the likely reason.
+
+    Only `effective` is recorded; the reason is what the index shows of the trajectory and of its group.
+    """
+    if row["effective"] == 1:
+        return "yes", "trained on" if row["ship_step"] is None else f"trained on in step {number(row['ship_step'])}"
+    reason = None
+    if row["error_type"] or row["ok"] == 0:
+        reason = "it ended with an error"
+    elif row["reward"] is None:
+        reason = "it has no reward"
+    elif group["zero_variance"] == 1:
+        reason = "all rewards of the group are equal"
+    if row["effective"] == 0:
+        return "no", f"left out{f': {reason}' if reason else ', reason not recorded'}"
+    return "unknown", f"not recorded{f'; {reason}' if reason else ''}"

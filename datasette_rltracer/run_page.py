@@ -1,0 +1,198 @@
+"""The page of a run: its charts, steps and environments, its hardest and easiest prompts, and what went wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasette.utils.asgi import NotFound, Response
+
+from . import charts, compat
+from .access import DATABASE, integer, permitted_index, place
+from .addresses import group_url, row_url, run_url, static_url, step_url, table_url
+from .frame import render, trail
+from .lists import Answer, Query, answers
+from .marks import rate_bar
+from .overview import state_words
+
+STEPS_ON_A_PAGE = 100
+MOST_ENVS = 50
+MOST_PROMPTS = 10
+MOST_ERRORS = 20
+MOST_PROBLEMS = 20
+
+RUN = """
+select
+    r.*,
+    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
+    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
+    (select count(*) from steps where run_id = r.id) as step_rows,
+    (select count(*) from shards where run_id = r.id) as files,
+    (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
+    (select sum(state = 'unread') from shards where run_id = r.id) as unread,
+    (select sum(state = 'gone') from shards where run_id = r.id) as gone,
+    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems,
+    (select count(distinct error_type) from trajectories where run_id = r.id and error_type is not null) as error_types,
+    (select count(*) from (select 1 from prompt_groups where run_id = r.id group by env, split)) as envs,
+    (select count(*) from (
+        select 1 from prompt_groups where run_id = r.id and scored > 0 group by split, env, prompt_id
+    )) as prompts
+from runs r where r.id = :run_id
+"""
+
+# A step without a number comes last. Whether a step gives a signal is counted from its groups.
+STEPS = """
+with signals as (
+    select step, split, sum(zero_variance) as zero_signal, count(zero_variance) as judged
+    from prompt_groups where run_id = :run_id group by step, split
+)
+select
+    s.step, s.split, s.trajectories, s.prompt_groups, s.scored, s.successes, s.pass_rate, s.reward_mean, s.reward_std,
+    g.zero_signal, g.judged, s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at
+from steps s left join signals g on g.step is s.step and g.split is s.split
+where s.run_id = :run_id order by s.step is null, s.step desc, s.split limit {size} offset {start}
+"""
+
+ENVS = """
+select
+    env, split, count(*) as prompt_groups, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
+    sum(scored) as scored, sum(successes) as successes,
+    sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
+        as reward_mean,
+    sum(zero_variance) as zero_signal, count(zero_variance) as judged
+from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
+"""
+
+# Of prompts with the same pass rate the one with more trajectories says more. Each leads to its latest group.
+PROMPTS = """
+select
+    prompt_id, (select preview from prompts p where p.id = prompt_id) as preview, env, split,
+    count(distinct step) as steps, sum(trajectories) as trajectories, sum(scored) as scored,
+    sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group
+from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
+order by pass_rate{order}, scored desc, prompt_id limit {most}
+"""
+
+ERRORS = """
+select error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step, min(id) as example
+from trajectories where run_id = :run_id and error_type is not null
+group by error_type order by count(*) desc, error_type limit {most}
+"""
+
+PROBLEMS = """
+select s.path, p.line, p.byte_offset, p.byte_length, p.reason, p.shard_id, p.id
+from problems p join shards s on s.id = p.shard_id where s.run_id = :run_id order by p.shard_id, p.id limit {most}
+"""
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the addresses of this page and what answers them."""
+    return [(DATABASE + r"/run/(?P<run>\d+)$", run_page)]
+
+
+def list_queries(run: int, start: int = 0) -> dict[str, Query]:
+    """Return the queries of the page's lists by their names."""
+    texts = {
+        "steps": STEPS.format(size=STEPS_ON_A_PAGE, start=start),
+        "envs": ENVS.format(most=MOST_ENVS),
+        "hardest": PROMPTS.format(order="", most=MOST_PROMPTS),
+        "easiest": PROMPTS.format(order=" desc", most=MOST_PROMPTS),
+        "errors": ERRORS.format(most=MOST_ERRORS),
+        "problems": PROBLEMS.format(most=MOST_PROBLEMS),
+    }
+    return {name: Query(text, {"run_id": run}) for name, text in texts.items()}
+
+
+async def run_page(datasette: Any, request: Any) -> Response:
+    """Answer with what an index knows of a run."""
+    database = await permitted_index(
+        datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups", "problems"
+    )
+    identity, start = integer(request.url_vars["run"]), place(request.args.get("start")) or 0
+    queries = list_queries(identity, start)
+    run, *found = await answers(datasette, request, database, Query(RUN, {"run_id": identity}), *queries.values())
+    if not run.rows:
+        raise NotFound("This index has no run of this number.")
+    row = run.rows[0]
+    lists: dict[str, Answer] = dict(zip(queries, found, strict=True))
+    context = {
+        "title": row["name"],
+        "trail": trail(datasette, database, (identity, row["name"])),
+        "run": row,
+        "state": state_words(row),
+        "found": lists,
+        "start": start,
+        "steps": [_step(datasette, database, identity, step) for step in lists["steps"].rows],
+        "envs": [_env(datasette, database, identity, env) for env in lists["envs"].rows],
+        "prompts_found": {name: _prompts(datasette, database, identity, lists[name]) for name in ("hardest", "easiest")},
+        "errors": [_error(datasette, database, identity, error) for error in lists["errors"].rows],
+        "problems": [_problem(datasette, database, problem) for problem in lists["problems"].rows],
+        "zero_signal": sum(env["zero_signal"] or 0 for env in lists["envs"].rows),
+        "judged": sum(env["judged"] or 0 for env in lists["envs"].rows),
+        "silent_url": table_url(datasette, database, "prompt_groups", run_id=identity, zero_variance=1),
+        "row_url": row_url(datasette, database, "runs", identity),
+        "steps_url": table_url(datasette, database, "steps", run_id=identity),
+        "groups_url": table_url(datasette, database, "prompt_groups", run_id=identity),
+        "failed_url": table_url(datasette, database, "trajectories", [("error_type__notnull", 1)], run_id=identity),
+        "following": run_url(datasette, database, identity, start=start + STEPS_ON_A_PAGE),
+        "preceding": run_url(datasette, database, identity, start=max(start - STEPS_ON_A_PAGE, 0) or None),
+        "charts": await _charts(datasette, request, database, identity),
+        "stylesheets": [static_url(datasette, name) for name in ("rltracer.css", "charts.css")],
+    }
+    return await render(datasette, request, database, "run.html", context)
+
+
+async def _charts(datasette: Any, request: Any, database: str, run: int) -> Any:
+    """Return the run's charts, or None for a visitor who may not see all that they are drawn from."""
+    for table in charts.DRAWN_FROM:
+        if not await compat.can_view_table(datasette, request.actor, database, table):
+            return None
+    return await charts.charts_fragment(datasette, request, database, run)
+
+
+def _step(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+    split = [] if row["split"] is None else [("split", row["split"])]
+    return {
+        **row,
+        "url": step_url(datasette, database, run, row["step"], split),
+        "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
+    }
+
+
+def _env(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+    place = {"run_id": run, "env": row["env"], "split": row["split"]}
+    return {
+        **row,
+        "url": table_url(datasette, database, "prompt_groups", **place),
+        "trajectories_url": table_url(datasette, database, "trajectories", **place),
+        "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
+    }
+
+
+def _prompts(datasette: Any, database: str, run: int, found: Answer) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            # Under this selection the neighbours of a group are the same prompt at other steps.
+            "url": group_url(
+                datasette,
+                database,
+                row["latest_group"],
+                [("run_id", run), ("prompt_id", row["prompt_id"]), ("_sort", "step")],
+            ),
+            "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
+        }
+        for row in found.rows
+    ]
+
+
+def _error(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **row,
+        "url": table_url(datasette, database, "trajectories", run_id=run, error_type=row["error_type"]),
+        "first_url": step_url(datasette, database, run, row["first_step"]),
+        "last_url": step_url(datasette, database, run, row["last_step"]),
+    }
+
+
+def _problem(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "url": row_url(datasette, database, "shards", row["shard_id"])}

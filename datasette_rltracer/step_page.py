@@ -1,0 +1,198 @@
+"""The page of a step: its prompt groups, filtered and sorted as a table of Datasette's would be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from datasette.utils.asgi import NotFound, Response
+
+from rltracer_sqlite.passrates import PASS_BINS
+
+from .access import DATABASE, integer, permitted_index, place
+from .addresses import NO_STEP, group_url, run_url, step_url, table_url
+from .frame import render, step_words, trail
+from .lists import Query, answers
+from .marks import length_bar, rate_bar
+from .selection import Pair, Selection, at, in_words, read_selection
+
+GROUPS_ON_A_PAGE = 200
+MOST_ON_A_PAGE = 2_000
+MOST_CHOICES = 100
+
+HEAD = """
+select
+    r.name as run,
+    sum(s.trajectories) as trajectories, sum(s.scored) as scored, sum(s.successes) as successes,
+    sum(s.reward_mean * s.trajectories) / nullif(sum(case when s.reward_mean is not null then s.trajectories end), 0)
+        as reward_mean,
+    sum(s.truncated) as truncated, sum(s.errors) as errors, sum(s.indexed_at is null) as unread, count(s.id) as splits,
+    (select max(step) from steps where run_id = r.id and step < {step}) as previous,
+    (select min(step) from steps where run_id = r.id and step > {step}) as next
+from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {step} group by r.id
+"""
+
+# The trajectories of a group are only counted for the groups of one page.
+GROUPS = """
+with listed as (
+    select *, row_number() over (order by {order}) as place
+    from prompt_groups where {where} order by {order} limit {size} offset {start}
+),
+counted as (
+    select
+        prompt_group_id, sum(truncated) as truncated, sum(ok = 0 or error_type is not null) as errors,
+        avg(completion_tokens) as tokens_mean
+    from trajectories where prompt_group_id in (select id from listed) group by prompt_group_id
+)
+select
+    id, (select preview from prompts p where p.id = prompt_id) as preview, env, split, group_id, trajectories, scored,
+    successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors, tokens_mean
+from listed left join counted on prompt_group_id = id order by place
+"""
+
+BUCKETS = """
+select pass_bucket, count(*) as prompt_groups, sum(zero_variance) as zero_signal, count(zero_variance) as judged
+from prompt_groups where {where} group by pass_bucket
+"""
+
+CHOICES = """
+select distinct env, split from prompt_groups where run_id = :run_id and step is {step} order by env, split limit {most}
+"""
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the addresses of this page and what answers them."""
+    return [(DATABASE + rf"/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})$", step_page)]
+
+
+def groups_query(selection: Selection, start: int = 0, size: int = GROUPS_ON_A_PAGE) -> Query:
+    """Return the query for the prompt groups of a selection, from place `start` on."""
+    where, parameters = selection.where()
+    return Query(GROUPS.format(where=where, order=selection.ordering(), size=size, start=start), parameters)
+
+
+def buckets_query(selection: Selection) -> Query:
+    """Return the query for how many groups of a selection are in each bin of pass rates."""
+    where, parameters = selection.where()
+    return Query(BUCKETS.format(where=where), parameters)
+
+
+async def step_page(datasette: Any, request: Any) -> Response:
+    """Answer with the prompt groups of a step."""
+    database = await permitted_index(datasette, request, "runs", "steps", "prompts", "prompt_groups")
+    run, step = integer(request.url_vars["run"]), _step(request.url_vars["step"])
+    start, size = place(request.args.get("start")) or 0, _size(request.args.get("_size"))
+    selection = await _selection(datasette, database, request, run, step)
+    literal = "null" if step is None else str(step)
+    head, groups, buckets, choices = await answers(
+        datasette,
+        request,
+        database,
+        Query(HEAD.format(step=literal), {"run_id": run}),
+        groups_query(selection, start, size),
+        buckets_query(selection),
+        Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
+    )
+    if not head.rows:
+        raise NotFound("This run has no such step.")
+
+    def here(selected: Selection, first: int | None = None) -> str:
+        own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
+        return step_url(datasette, database, run, step, [*own, ("start", first)])
+
+    row = head.rows[0]
+    count = sum(bucket["prompt_groups"] for bucket in buckets.rows)
+    shown = _rows(datasette, database, selection, groups.rows)
+    context = {
+        "title": f"{row['run']}, {step_words(step)}",
+        "trail": trail(datasette, database, (run, row["run"]), (step,)),
+        "step_words": step_words(step),
+        "run": row["run"],
+        "run_url": run_url(datasette, database, run),
+        "step": row,
+        "previous_url": _beside(datasette, database, run, row["previous"], selection),
+        "next_url": _beside(datasette, database, run, row["next"], selection),
+        "groups": shown,
+        "list": groups,
+        "count": count,
+        "start": start,
+        "following": here(selection, start + size),
+        "preceding": here(selection, max(start - size, 0) or None),
+        "selection": selection,
+        "sorted_url": here,
+        "chips": [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen],
+        "all_url": step_url(datasette, database, run, step, selection.sorting),
+        "buckets": _buckets(buckets.rows, selection, here),
+        "buckets_list": buckets,
+        "zero_signal": sum(bucket["zero_signal"] or 0 for bucket in buckets.rows),
+        "judged": sum(bucket["judged"] for bucket in buckets.rows),
+        "form": _form(choices.rows, selection),
+        "form_url": step_url(datasette, database, run, step),
+        "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
+        "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step),
+    }
+    return await render(datasette, request, database, "step.html", context)
+
+
+async def _selection(datasette: Any, database: str, request: Any, run: int, step: int | None) -> Selection:
+    columns = await datasette.databases[database].table_columns("prompt_groups")
+    asked = read_selection(request, "prompt_groups", columns, others=("run_id", "step"))
+    return replace(asked, fixed=[("run_id", str(run)), at("step", step)])
+
+
+def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    longest = max((row["tokens_mean"] or 0 for row in rows), default=0)
+    return [
+        {
+            **row,
+            "url": group_url(datasette, database, row["id"], selection.pairs),
+            "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
+            "length": length_bar(row["tokens_mean"], longest),
+        }
+        for row in rows
+    ]
+
+
+def _buckets(rows: list[dict[str, Any]], selection: Selection, here: Any) -> list[dict[str, Any]]:
+    """Return the bins of pass rates in their order, with how many groups and the link to only those."""
+    counts = {row["pass_bucket"]: row["prompt_groups"] for row in rows}
+    most = max(counts.values(), default=0)
+    found = []
+    for label in [*(bin.label for bin in PASS_BINS), None]:
+        pair = at("pass_bucket", label)
+        if counts.get(label):
+            others = [kept for kept in selection.chosen if not kept[0].startswith("pass_bucket")]
+            url, bar = here(replace(selection, chosen=[*others, pair])), length_bar(counts[label], most)
+            found.append({"label": label or "not scored", "count": counts[label], "url": url, "bar": bar})
+    return found
+
+
+def _form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
+    """Return the fields of the form of filters; filters that it has no field for travel along hidden."""
+    fields = {
+        "env": sorted({row["env"] for row in rows if row["env"] is not None}),
+        "split": sorted({row["split"] for row in rows if row["split"] is not None}),
+    }
+    given = {name: value for name, value in selection.chosen}
+    own: set[str] = {"zero_variance", *(name for name, values in fields.items() if len(values) > 1)}
+    return {
+        "fields": [(name, values, given.get(name)) for name, values in fields.items() if len(values) > 1],
+        "zero_variance": given.get("zero_variance"),
+        "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
+    }
+
+
+def _beside(datasette: Any, database: str, run: int, step: int | None, selection: Selection) -> str | None:
+    pairs: list[Pair] = [*selection.chosen, *selection.sorting]
+    return None if step is None else step_url(datasette, database, run, step, pairs)
+
+
+def _step(text: str) -> int | None:
+    if text == NO_STEP:
+        return None
+    return -integer(text[1:]) if text.startswith("-") else integer(text)
+
+
+def _size(text: str | None) -> int:
+    asked = place(text)
+    return GROUPS_ON_A_PAGE if not asked else min(asked, MOST_ON_A_PAGE)

@@ -1,0 +1,104 @@
+"""`rltracer fts`: build the full text of an index, or bring it up to date."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import printable, run
+
+if TYPE_CHECKING:
+    from ..search import TextRefreshed
+    from ..search.refresh import Progress
+
+WAIT_SECONDS = 30.0
+
+
+@click.command("fts", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("database", type=click.Path(path_type=Path))
+@click.option("--rebuild", is_flag=True, help="Build it anew, for example after files were rewritten.")
+@click.option("--remove", is_flag=True, help="Take it out of the index again.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
+    """Make the prompts and messages of an index searchable, or bring its full text up to date.
+
+    Reads the records of all trajectories once; run it again after indexing, and only what is new is read. DATABASE
+    keeps which word stands where, and no copy of the text: what is found is read from the run's files.
+
+    \b
+    Examples:
+      rltracer fts run.sqlite
+      rltracer-index run.sqlite /data/my-run --fts
+    """
+    from ..index.database import finish_writing, open_for_writing, open_index
+    from ..index.lock import WriterLock
+    from ..roots import Roots
+    from ..search import refresh_text, remove_text
+
+    open_index(database).close()  # refuse what is no index before it is opened for writing
+    with WriterLock(database, "building the full text", wait=WAIT_SECONDS):
+        connection = open_for_writing(database)
+        try:
+            if remove:
+                remove_text(connection)
+                connection.execute("vacuum")
+                return
+            with TextProgress(quiet) as progress:
+                done = refresh_text(connection, Roots.for_database(database), progress, rebuild)
+        finally:
+            finish_writing(connection)
+    if not quiet:
+        click.echo(printable(text_report(done, database)))
+    for name, reason in done.skipped.items():
+        click.echo(printable(f"Error: the run {name} could not be read: {reason}"), err=True)
+    sys.exit(1 if done.skipped and not done.searchable else 0)
+
+
+def main() -> None:
+    """Run `rltracer fts`."""
+    run(command)
+
+
+class TextProgress:
+    """A bar on a terminal, nothing in a pipe or with --quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.shown = not quiet and sys.stderr.isatty()
+
+    def __enter__(self) -> Progress | None:
+        return self._update if self.shown else None
+
+    def _update(self, read: int, total: int) -> None:
+        from .report import size
+
+        share = read / total if total else 1.0
+        text = f"\rreading texts [{'#' * int(30 * share):<30}] {size(read)} of {size(total)}"
+        click.echo(text[:79].ljust(79), err=True, nl=False)
+
+    def __exit__(self, *error: object) -> None:
+        if self.shown:
+            click.echo("\r" + " " * 79 + "\r", err=True, nl=False)
+
+
+def text_report(done: TextRefreshed, database: Path) -> str:
+    """Return what a pass over the texts did, with the bytes of text that it read a second."""
+    from .report import size
+
+    rate = f", {size(done.bytes / done.seconds)} of text a second" if done.bytes and done.seconds else ""
+    lines = [
+        f"{done.trajectories:,} trajectories added, {size(done.bytes)} of text in {done.seconds:.2f} s{rate}",
+        f"{done.searchable:,} of {done.total:,} trajectories can be searched",
+    ]
+    if done.rebuilt:
+        lines.insert(0, "Built anew.")
+    if done.unreadable:
+        lines.append(f"{done.unreadable:,} records could not be read")
+    if done.changed:
+        lines.append(
+            f"{done.changed:,} trajectories were rewritten since, and are still found by their old words. "
+            f"Build the full text anew when every run can be read: rltracer fts {database} --rebuild"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""What there is to read for the full text: the shards that are new, have grown or were rewritten since."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..index.plan import fingerprints
+from ..index.queries import Run, runs
+from ..roots import Roots
+from ..sources import source_named
+from ..sources.base import Source, SourceError
+from ..sources.files import open_shard
+from .tables import DIGESTS, SHARDS
+
+
+class TextShard(NamedTuple):
+    """A shard with texts to read."""
+
+    id: int
+    path: str
+    layout: str
+    state: tuple[Any, ...]  # size, mtime_ns, indexed_bytes, head_hash, tail_hash as the index has them
+    before: tuple[Any, ...]  # the same when its texts were last read; Nones where they never were
+
+
+class Job(NamedTuple):
+    """One shard of a run, and how many bytes of records of it are to be read."""
+
+    source: Source
+    root: Path
+    shard: TextShard
+    only_new: bool  # it still begins with what was read
+    bytes: int
+
+
+def find_text_jobs(connection: sqlite3.Connection, roots: Roots, skipped: dict[str, str]) -> Iterator[Job]:
+    """Yield the shards with texts to read; a run that cannot be read is noted in `skipped`, with the reason."""
+    for run in runs(connection):
+        shards = list(_shards(connection, run))
+        if not shards:
+            continue
+        try:
+            root = roots.check(run.root)
+            source = source_named(run.source, run.tokenizer)
+            if not root.exists():
+                raise SourceError(f"{root} does not exist.")
+        except SourceError as error:
+            skipped[run.name] = str(error)
+            continue
+        for shard in shards:
+            only_new = _still_begins(root, shard)
+            yield Job(source, root, shard, only_new, _bytes(connection, shard, only_new))
+
+
+def _bytes(connection: sqlite3.Connection, shard: TextShard, only_new: bool) -> int:
+    new = f"and not exists (select 1 from {DIGESTS} d where d.trajectory_id = t.id)" if only_new else ""
+    found = connection.execute(
+        f"select ifnull(sum(byte_length), 0) from trajectories t where shard_id = ? {new}", (shard.id,)
+    )
+    return int(found.fetchone()[0])
+
+
+def _shards(connection: sqlite3.Connection, run: Run) -> Iterator[TextShard]:
+    """Yield the shards of a run that hold records and have changed since their texts were read."""
+    found = connection.execute(
+        f"""
+        select s.id, s.path, s.layout, s.size, s.mtime_ns, s.indexed_bytes, s.head_hash, s.tail_hash,
+            x.size, x.mtime_ns, x.indexed_bytes, x.head_hash, x.tail_hash
+        from shards s left join {SHARDS} x on x.shard_id = s.id
+        where s.run_id = ? and s.state <> 'gone' and exists (select 1 from trajectories t where t.shard_id = s.id)
+        order by s.id
+        """,
+        (run.id,),
+    ).fetchall()
+    for row in found:
+        shard = TextShard(row[0], row[1], row[2], row[3:8], row[8:])
+        if shard.state != shard.before:
+            yield shard
+
+
+def _still_begins(root: Path, shard: TextShard) -> bool:
+    """Say whether a shard still begins with what was read of it, by the rule of the index itself."""
+    size, _, length, head, tail = shard.before
+    if size is None or size == shard.state[0] or head is None:
+        return False
+    try:
+        with open_shard(root, shard.path) as reader:
+            return fingerprints(reader, length) == (head, tail)
+    except (SourceError, OSError):
+        return False

@@ -1,0 +1,73 @@
+"""Writing texts into the full text, in transactions of a bounded size."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from .jobs import TextShard
+from .read import Text
+from .tables import DIGESTS, SHARDS, TEXT_TABLE
+
+STATEMENT_BYTES = 1 << 20  # of text that one statement takes
+STATEMENT_ROWS = 200
+COMMIT_BYTES = 1 << 25  # of text in one transaction
+
+
+class TextWriter:
+    """Writes texts in transactions of about COMMIT_BYTES."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection, self.held = connection, 0
+
+    def add(self, texts: Sequence[Text]) -> None:
+        """Add texts that are not in it yet."""
+        batch: list[Text] = []
+        size = 0
+        for text in texts:
+            batch.append(text)
+            size += text.size
+            if len(batch) >= STATEMENT_ROWS or size >= STATEMENT_BYTES:
+                self._write(batch)
+                batch, size = [], 0
+        if batch:
+            self._write(batch)
+
+    def _write(self, batch: list[Text]) -> None:
+        # Many rows in one statement: SQLite then works for long enough beside the thread that decodes.
+        self.connection.execute(
+            f"insert into {TEXT_TABLE} (rowid, body) values {', '.join(['(?, ?)'] * len(batch))}",
+            [value for text in batch for value in (text.row.id, text.text)],
+        )
+        self.connection.executemany(
+            f"insert into {DIGESTS} (trajectory_id, digest) values (?, ?)",
+            [(text.row.id, text.digest) for text in batch],
+        )
+        self.held += sum(text.size for text in batch)
+        if self.held >= COMMIT_BYTES:
+            self.connection.execute("commit")
+            self.connection.execute("begin immediate")
+            self.held = 0
+
+    def close_shard(self, shard: TextShard) -> None:
+        """Note that all texts of a shard have been read."""
+        self.connection.execute(
+            f"""
+            insert or replace into {SHARDS} (shard_id, size, mtime_ns, indexed_bytes, head_hash, tail_hash)
+            values (?, ?, ?, ?, ?, ?)
+            """,
+            (shard.id, *shard.state),
+        )
+
+
+@contextmanager
+def writing(connection: sqlite3.Connection) -> Iterator[TextWriter]:
+    """Open a transaction for texts; an error rolls back what was not committed yet."""
+    connection.execute("begin immediate")
+    try:
+        yield TextWriter(connection)
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
