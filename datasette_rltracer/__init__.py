@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datasette import hookimpl
 
-from . import indexes, links, pages, text
+from . import blocks, group_page, indexes, links, menus, overview, pages, run_page, step_page, text
 
 
 @hookimpl
@@ -38,10 +38,43 @@ def row_actions(datasette, database, table, row):
 
 @hookimpl
 def register_routes():
-    return pages.routes()
+    return [
+        *overview.routes(),
+        *run_page.routes(),
+        *step_page.routes(),
+        *group_page.routes(),
+        *pages.routes(),
+    ]
+
+
+@hookimpl
+def menu_links(datasette, actor):
+    return lambda: menus.menu_entries(datasette, actor)
+
+
+@hookimpl
+def jump_items_sql(datasette, actor):
+    return lambda: menus.jump_entries(datasette, actor)
+
+
+@hookimpl
+def database_actions(datasette, actor, database):
+    return lambda: menus.database_entries(datasette, actor, database)
+
+
+@hookimpl
+def table_actions(datasette, actor, database):
+    return lambda: menus.database_entries(datasette, actor, database)
+
+
+@hookimpl
+def view_actions(datasette, actor, database):
+    return lambda: menus.database_entries(datasette, actor, database)
 
 
 @hookimpl
 def prepare_jinja2_environment(env):
     env.filters["rltracer_visible"] = text.visible
+    env.filters["rltracer_exact"] = text.exact
+    env.filters["rltracer_formatted"] = blocks.formatted
     env.filters["rltracer_plain"] = text.plain

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .arguments import Arguments, read_arguments
+from .blocks import with_line_breaks
 from .parts import Part, read_parts
 from .text import Text, cut, first_words, json_text
 
@@ -63,7 +64,7 @@ class Turn:
 class Page:
     """The turns of a branch from one message on, as far as one page goes."""
 
-    turns: list[Turn]
+    turns: list[Any]  # of Turn, or of the raw view's messages
     messages: int  # in the whole branch
     start: int
     following: int | None  # where the next page starts
@@ -78,14 +79,25 @@ def read_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int |
     results = paired_results(messages)
     answered = set(results.values())
     heads = [number for number in range(len(messages)) if number not in answered]
+    return paged(messages, heads, start, lambda number: _turn(messages, number, results, full), _size)
+
+
+def paged(
+    messages: Sequence[Mapping[str, Any]],
+    heads: Sequence[int],
+    start: int,
+    build: Callable[[int], Any],
+    size: Callable[[Any], int],
+) -> Page:
+    """Return one page: what is built of each head from message `start` on, up to a number and a size in characters."""
     first = sum(number < start for number in heads)
-    turns: list[Turn] = []
+    turns: list[Any] = []
     shown = 0
     for number in heads[first : first + PAGE_TURNS]:
         if shown > PAGE_LIMIT:
             break
-        turns.append(_turn(messages, number, results, full))
-        shown += _size(turns[-1])
+        turns.append(build(number))
+        shown += size(turns[-1])
     last = first + len(turns)
     return Page(
         turns=turns,
@@ -94,6 +106,16 @@ def read_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int |
         following=heads[last] if last < len(heads) else None,
         preceding=heads[max(first - PAGE_TURNS, 0)] if first else None,
     )
+
+
+def page_of(messages: Sequence[Mapping[str, Any]], wanted: int, read: Callable[[int], Page], start: int = 0) -> Page:
+    """Return the page from `start` on where it holds the wanted message, else the page that begins with it."""
+    page = read(start)
+    last = page.following if page.following is not None else page.messages
+    if page.start <= wanted < last:
+        return page
+    calls = {answer: call for (call, _), answer in paired_results(messages).items()}
+    return read(calls.get(wanted, wanted))
 
 
 def paired_results(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], int]:
@@ -136,7 +158,7 @@ def _turn(
         answers=_text(message.get("tool_call_id")),
         characters=content.characters,
         reasoning=[cut(text, limit) for text in (*_reasoning(message), *content.thoughts)],
-        parts=content.parts,
+        parts=[with_line_breaks(part) for part in content.parts] if role == "tool" else content.parts,
         calls=list(_calls(messages, number, results, full)),
         left_out=_left_out(content.left_out, len(message.get("tool_calls") or ()) - MOST_CALLS),
         extra=cut(json_text(extra), limit) if extra else None,

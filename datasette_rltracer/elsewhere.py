@@ -50,9 +50,7 @@ def elsewhere_queries(group: Mapping[str, Any]) -> list[Query]:
     return [Query(text.format(**texts), parameters) for text in (STEPS, OTHERS, RUNS)]
 
 
-def this_run(
-    datasette: Any, database: str, group: Mapping[str, Any], found: Answer, others: Answer
-) -> dict[str, Any]:
+def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Answer, others: Answer) -> dict[str, Any]:
     """Return the prompt's groups in its own run: a curve, and a link to each of the nearest ones."""
     rows = found.rows
     here = next((number for number, row in enumerate(rows) if row["id"] == group["id"]), 0)

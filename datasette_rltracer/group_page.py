@@ -21,7 +21,15 @@ from .addresses import compare_url, group_url, row_url, step_url, table_url, tra
 from .conversation import Page, read_page
 from .elsewhere import elsewhere_queries, other_runs, this_run
 from .frame import render, trail
-from .group_rows import ROWS_ON_A_PAGE, MOST_REWARDS, SORTED_BY, described_rows, reward_columns, rows_query, shown_rewards
+from .group_rows import (
+    MOST_REWARDS,
+    ROWS_ON_A_PAGE,
+    SORTED_BY,
+    described_rows,
+    reward_columns,
+    rows_query,
+    shown_rewards,
+)
 from .lists import Query, answers
 from .selection import Pair, Selection, at, in_words, neighbours, read_selection
 from .text import Text, cut, first_words
@@ -92,7 +100,11 @@ async def group_page(datasette: Any, request: Any) -> Response:
         "prompt": prompt,
         "preview": group["preview"],
         "rows": [
-            {**row, "url": trajectory_url(datasette, database, row["id"], pairs=pairs), "last_words": words.get(row["id"])}
+            {
+                **row,
+                "url": trajectory_url(datasette, database, row["id"], pairs=pairs),
+                "last_words": words.get(row["id"]),
+            }
             for row in described_rows(listed.rows, group)
         ],
         "rewards": shown[:MOST_REWARDS],
@@ -113,7 +125,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
         "beside": beside.rows[0],
         "previous_url": _beside(datasette, database, beside.rows[0]["previous"], groups),
         "next_url": _beside(datasette, database, beside.rows[0]["next"], groups),
-        "scope": [in_words(pair) for pair in groups.chosen],
+        "scope": scope_words(groups, group),
         "beside_url": beside.sql_url,
         "step_url": _step_url(datasette, database, group, groups),
         "read_url": trajectory_url(datasette, database, listed.rows[0]["id"], pairs=pairs) if listed.rows else None,
@@ -147,8 +159,18 @@ async def selections(
     rows = read_selection(request, "trajectories", columns, others=group_columns)
     if not groups.chosen and group is not None:
         usual: list[Pair] = [("run_id", str(group["run_id"])), at("step", group["step"])]
-        groups = replace(groups, chosen=usual)
+        groups = replace(groups, fixed=usual)
     return groups, replace(rows, values=SORTED_BY)
+
+
+def scope_words(groups: Selection, group: Mapping[str, Any]) -> str:
+    """Return in words among which groups this one has its neighbours."""
+    run, step = ("run_id", str(group["run_id"])), at("step", group["step"])
+    within = "this index" if run not in groups.filters else "this run" if step not in groups.filters else "this step"
+    others = [in_words(pair) for pair in groups.filters if pair not in (run, step)]
+    where = f" where {' and '.join(others)}" if others else ""
+    order = f", by {groups.order[0]}{' from the highest' if groups.order[1] else ''}" if groups.order else ""
+    return f"{within}{where}{order}"
 
 
 def _count_query(group: int, selection: Selection) -> Query:

@@ -36,7 +36,9 @@ def rows_query(
     """Return the query for trajectories of a prompt group; `rewards` are (column, name) of named rewards."""
     where, parameters = selection.where()
     columns = "".join(f"{escape_sqlite(column)}, " for column, _ in rewards)
-    text = ROWS.format(rewards=columns, derived=DERIVED, where=where, order=selection.ordering(), size=size, start=start)
+    text = ROWS.format(
+        rewards=columns, derived=DERIVED, where=where, order=selection.ordering(), size=size, start=start
+    )
     return Query(text, {**parameters, "group": group})
 
 

@@ -6,7 +6,8 @@ import asyncio
 import json
 import math
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,8 +23,13 @@ from rltracer_sqlite.sources.base import SourceError
 from . import compat
 from .access import DATABASE, PLUGIN, integer, permitted_index
 from .addresses import trajectory_url
-from .reading import branches_of, reading_context
-from .rows import Group, prompt_group, trajectory_by_uid
+from .branches import branches_of
+from .frame import render
+from .group_page import selections
+from .lists import answers
+from .reading import reading_context
+from .rows import Episode, Group, episode_traces, prompt_group, trajectory_by_uid
+from .selection import in_words, neighbours
 from .text import reindented
 
 RECORD_LIMIT = 64 << 20  # bytes of a record that are sent as they are
@@ -43,6 +49,11 @@ class Found:
     trajectory: Trajectory | None = None
     problem: str | None = None
     status: int = 200
+    episode: Episode | None = None
+    beside: Mapping[str, Any] | None = None  # the neighbours among the trajectories of the group that pass the filters
+    beside_groups: Mapping[str, Any] | None = None  # and those of the group
+    row_filters: Sequence[str] = ()  # what its neighbours pass, in words
+    carried: Sequence[tuple[str, str]] = ()  # the filters and orders in the address
 
 
 def routes() -> list[tuple[str, Any]]:
@@ -59,10 +70,28 @@ async def trajectory_page(datasette: Any, request: Any) -> Response:
     """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why."""
     database = await permitted_index(datasette, request)
     found = await _find(datasette, database, request)
+    found = await _beside(datasette, database, request, found)
     branch = _branch(found.trajectory, request)
     context = reading_context(datasette, database, found, branch, request.args)
-    html = await datasette.render_template("rltracer/trajectory.html", context, request=request, view_name="rltracer")
-    return Response.html(html, status=found.status)
+    return await render(datasette, request, database, "trajectory.html", context, found.status)
+
+
+async def _beside(datasette: Any, database: str, request: Any, found: Found) -> Found:
+    """Return what was found, with its neighbours under the filters of the address."""
+    if found.group is None:
+        return found
+    key, row = found.row["prompt_group_id"], found.row
+    groups, rows = await selections(datasette, database, request, row)
+    rows = replace(rows, fixed=[("prompt_group_id", str(key))])
+    one, several = await answers(datasette, request, database, neighbours(rows, row["id"]), neighbours(groups, key))
+    carried = [*groups.chosen, *groups.sorting, *rows.chosen, *rows.sorting]
+    return replace(
+        found,
+        beside=one.rows[0] if one.rows else None,
+        beside_groups=several.rows[0] if several.rows else None,
+        row_filters=[in_words(pair) for pair in rows.chosen],
+        carried=carried,
+    )
 
 
 async def trajectory_json(datasette: Any, request: Any) -> Response:
@@ -119,9 +148,10 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
         group = prompt_group(connection, row)
         try:
             roots = Roots.for_database(attached.path, config.get("roots"))
-            return Found(row, group, load_trajectory(connection, identity, roots))
+            trajectory = load_trajectory(connection, identity, roots)
         except (SourceError, OSError, RecursionError) as error:
-            return Found(row, group, None, *explained(error))
+            return Found(row, group, None, *explained(error), episode=episode_traces(connection, row))
+        return Found(row, group, trajectory, episode=episode_traces(connection, row))
 
     found = await attached.execute_fn(read)
     if found is None:

@@ -6,30 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .addresses import permanent_url, row_url, static_url, table_url, trajectory_url
-from .conversation import Page, read_page
-from .facts import number, sections
-from .rows import MARKS, Group
+from .access import place
+from .branches import MOST_BRANCHES, around, branch_tree, branches_of
+from .conversation import Page, page_of, read_page
+from .facts import sections
+from .frame import step_words, trail
+from .raw_text import read_raw_page
 from .text import Text, cut, first_words, json_text
+from .trajectory_links import Links
 
 if TYPE_CHECKING:
-    from rltracer_sqlite.model import Trajectory
-
     from .pages import Found
 
-MOST_BRANCHES = 100
 MOST_ERRORS = 20
 MOST_TOOLS = 200
 SHORT_TEXT = 4_000  # characters of an error or of a tool's definition
+VIEWS = ("conversation", "raw")
 
-
-@dataclass(frozen=True)
-class Branch:
-    """One root-to-leaf path of a trajectory; `number` counts from 1."""
-
-    number: int
-    messages: Sequence[Mapping[str, Any]]
-    trained: bool | None
+__all__ = ["MOST_BRANCHES", "branches_of", "reading_context"]
 
 
 @dataclass(frozen=True)
@@ -44,79 +38,66 @@ class Error:
 def reading_context(datasette: Any, database: str, found: Found, branch: int, args: Any) -> dict[str, Any]:
     """Return the context of the page of a trajectory."""
     row, trajectory = found.row, found.trajectory
-    start, full = _place(args.get("start")) or 0, _place(args.get("full"))
     branches = branches_of(trajectory) if trajectory is not None else []
-    page = read_page(branches[branch - 1].messages if branches else [], start, full)
-    asked = branch if args.get("branch") is not None else None
-    context = {
-        "database": database,
-        "table": "trajectories",
-        "stylesheet": static_url(datasette, "rltracer.css"),
+    view = args.get("view") if args.get("view") in VIEWS else VIEWS[0]
+    page = _page(branches[branch - 1].messages if branches else [], view, args)
+    links = Links(
+        datasette,
+        database,
+        row,
+        found.carried,
+        branch=branch if args.get("branch") is not None else None,
+        start=place(args.get("start")) or None,
+        view=view if view != VIEWS[0] else None,
+    )
+    listed = around(branches, branch)
+    group = found.group
+    return {
+        "title": f"trajectory {row['id']}",
+        "trail": trail(
+            datasette, database, (row["run_id"], row["run"]), (row["step"],), row["prompt_group_id"] if group else None
+        ),
         "row": row,
-        "mark": MARKS.get(row["success"], MARKS[None]),
-        "group": found.group,
-        "marks": MARKS,
-        "number": number,
+        "group": group,
+        "beside": found.beside,
+        "beside_groups": found.beside_groups,
+        "filters": found.row_filters,
+        "episode": found.episode,
         "problem": found.problem,
+        "view": view,
         "page": page,
+        "links": links,
+        "here": links.here,
+        "record_url": links.record,
         "first_words": first_words,
+        "step_words": step_words(row["step"]),
         "branch": branch,
-        "branches": _window(branches, branch),
+        "tree": branch_tree(listed, branch) if len(branches) > 1 else [],
+        "branches": listed,
         "branch_count": len(branches),
+        "other": _other_end(row, group),
         "sections": sections(row, trajectory.metadata if trajectory else None),
         "errors": recorded_errors(trajectory.metadata.get("errors")) if trajectory else [],
         "tools": offered_tools(trajectory.tools) if trajectory else [],
         "tool_count": len(trajectory.tools) if trajectory else 0,
     }
-    return {**context, **_addresses(datasette, database, row, found.group, page, asked, start)}
 
 
-def _addresses(
-    datasette: Any, database: str, row: dict[str, Any], group: Group | None, page: Page, asked: int | None, start: int
-) -> dict[str, Any]:
-    """Return the links of the page. Those to other parts of the trajectory stay on the branch that was asked for."""
+def _page(messages: Sequence[Mapping[str, Any]], view: str, args: Any) -> Page:
+    start, full, wanted = place(args.get("start")) or 0, place(args.get("full")), place(args.get("message"))
+    reader = read_raw_page if view == "raw" else read_page
 
-    def here(**query: Any) -> str:
-        return trajectory_url(datasette, database, row["id"], **{"branch": asked, "start": start or None, **query})
+    def read(first: int) -> Page:
+        return reader(messages, first, full)
 
-    addresses = {
-        "here": here,
-        "to": lambda trajectory: trajectory_url(datasette, database, trajectory),
-        "record_url": trajectory_url(datasette, database, row["id"], "/record"),
-        "pretty_url": trajectory_url(datasette, database, row["id"], "/record", pretty=1),
-        "json_url": trajectory_url(datasette, database, row["id"], ".json", branch=asked),
-        "permanent_url": permanent_url(datasette, database, row["run"], row["uid"]),
-        "row_url": row_url(datasette, database, "trajectories", row["id"]),
-        "run_url": row_url(datasette, database, "runs", row["run_id"]),
-        "shard_url": row_url(datasette, database, "shards", row["shard_id"]),
-        "step_url": table_url(
-            datasette, database, "trajectories", run_id=row["run_id"], step=row["step"], split=row["split"]
-        ),
-        "previous_url": None,
-        "next_url": None,
-    }
-    if group is not None:
-        key = row["prompt_group_id"]
-        addresses["group_url"] = row_url(datasette, database, "prompt_groups", key)
-        addresses["group_rows_url"] = table_url(datasette, database, "trajectories", prompt_group_id=key)
-        beside = {sibling.place: sibling.id for sibling in group.siblings}
-        for name, place in (("previous_url", (group.place or 0) - 1), ("next_url", (group.place or 0) + 1)):
-            if place in beside:
-                addresses[name] = trajectory_url(datasette, database, beside[place])
-    return addresses
+    return read(start) if wanted is None else page_of(messages, wanted, read, start)
 
 
-def branches_of(trajectory: Trajectory) -> list[Branch]:
-    """Return the branches of a trajectory, at least one; a source need not know which of them are trained on."""
-    branches = trajectory.branches or [trajectory.messages]
-    trained = [*trajectory.trained, *[None] * len(branches)]
-    return [Branch(number, messages, trained[number - 1]) for number, messages in enumerate(branches, start=1)]
-
-
-def _window(branches: list[Branch], current: int) -> list[Branch]:
-    """Return the branches that are listed: those around the current one, where there are many."""
-    first = max(0, min(current - MOST_BRANCHES // 2, len(branches) - MOST_BRANCHES))
-    return branches[first : first + MOST_BRANCHES]
+def _other_end(row: Mapping[str, Any], group: Any) -> tuple[str, int] | None:
+    """Return what to compare with, in words and by id: the best of the group, or for the best the worst."""
+    if group is None or group.best is None:
+        return None
+    return ("the worst", group.worst) if group.best == row["id"] else ("the best", group.best)
 
 
 def recorded_errors(errors: Any) -> list[Error]:
@@ -140,8 +121,3 @@ def offered_tools(tools: Sequence[Mapping[str, Any]]) -> list[tuple[str, Text]]:
         (str((tool.get("function") or {}).get("name") or "(no name)"), cut(json_text(tool), SHORT_TEXT))
         for tool in tools[:MOST_TOOLS]
     ]
-
-
-def _place(text: str | None) -> int | None:
-    """Return the number of a message in an address, or None where it is none."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 9 else None

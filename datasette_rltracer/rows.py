@@ -1,4 +1,4 @@
-"""What the index knows about a trajectory besides its own row: the others of its prompt group."""
+"""What the index knows about a trajectory besides its own row: the others of its prompt group and of its episode."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_SIBLINGS = 256
+MOST_TRACES = 50
 
 MARKS = {1: ("pass", "✓", "passed"), 0: ("fail", "✗", "failed"), None: ("none", "–", "not scored")}
 
@@ -30,6 +31,27 @@ class Group:
     scored: int
     successes: int
     place: int | None  # of the trajectory that was asked for
+    best: int | None = None  # the trajectory with the highest reward; none where all rewards are equal
+    worst: int | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trajectory of an episode."""
+
+    id: int
+    agent: str | None
+    success: int | None
+    reward: float | None
+    turns: int
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The trajectories of an episode in the order of their record, as many as are shown, and how many there are."""
+
+    traces: list[Trace]
+    trajectories: int
 
 
 def prompt_group(connection: sqlite3.Connection, row: dict[str, Any]) -> Group | None:
@@ -56,7 +78,44 @@ def prompt_group(connection: sqlite3.Connection, row: dict[str, Any]) -> Group |
         {"group": row["prompt_group_id"], "most": MOST_SIBLINGS, "before": before},
     )
     siblings = [Sibling(r[0], before + number, r[1], r[2]) for number, r in enumerate(found, start=1)]
-    return Group(siblings, trajectories, scored, successes, place)
+    return Group(siblings, trajectories, scored, successes, place, *_ends(connection, row["prompt_group_id"]))
+
+
+def _ends(connection: sqlite3.Connection, group: int) -> tuple[int | None, int | None]:
+    """Return the trajectories with the highest and the lowest reward, or None for both where there is no such pair."""
+    best, worst, differ = connection.execute(
+        """
+        select
+            (select id from trajectories where prompt_group_id = :group and reward is not null
+                order by reward desc, id limit 1),
+            (select id from trajectories where prompt_group_id = :group and reward is not null
+                order by reward, id limit 1),
+            max(reward) > min(reward)
+        from trajectories where prompt_group_id = :group
+        """,
+        {"group": group},
+    ).fetchone()
+    return (best, worst) if differ else (None, None)
+
+
+def episode_traces(connection: sqlite3.Connection, row: dict[str, Any]) -> Episode | None:
+    """Return the other trajectories of a row's episode, sub-agents among them; None where it has no others."""
+    if row["episode_id"] is None:
+        return None
+    place = (row["run_id"], row["episode_id"])
+    found = connection.execute(
+        """
+        select id, agent, success, reward, turns from trajectories where run_id = ? and episode_id = ?
+        order by shard_id, byte_offset, item, id limit ?
+        """,
+        (*place, MOST_TRACES),
+    ).fetchall()
+    if len(found) < 2:
+        return None
+    count = connection.execute(
+        "select count(*) from trajectories where run_id = ? and episode_id = ?", place
+    ).fetchone()[0]
+    return Episode([Trace(*trace) for trace in found], count)
 
 
 def trajectory_by_uid(connection: sqlite3.Connection, run: str, uid: str) -> int | None:

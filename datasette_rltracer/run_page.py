@@ -123,7 +123,9 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "start": start,
         "steps": [_step(datasette, database, identity, step) for step in lists["steps"].rows],
         "envs": [_env(datasette, database, identity, env) for env in lists["envs"].rows],
-        "prompts_found": {name: _prompts(datasette, database, identity, lists[name]) for name in ("hardest", "easiest")},
+        "prompts_found": {
+            name: _prompts(datasette, database, identity, lists[name]) for name in ("hardest", "easiest")
+        },
         "errors": [_error(datasette, database, identity, error) for error in lists["errors"].rows],
         "problems": [_problem(datasette, database, problem) for problem in lists["problems"].rows],
         "zero_signal": sum(env["zero_signal"] or 0 for env in lists["envs"].rows),
@@ -142,7 +144,12 @@ async def run_page(datasette: Any, request: Any) -> Response:
 
 
 async def _charts(datasette: Any, request: Any, database: str, run: int) -> Any:
-    """Return the run's charts, or None for a visitor who may not see all that they are drawn from."""
+    """Return the run's charts, or None for a visitor who may not see all that they are drawn from.
+
+    An index made before there were charts has no sums to draw them from.
+    """
+    if not await datasette.databases[database].table_exists("step_values"):
+        return None
     for table in charts.DRAWN_FROM:
         if not await compat.can_view_table(datasette, request.actor, database, table):
             return None

@@ -16,6 +16,7 @@ INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]|\r(?!\n)"
 )
+EXACT = re.compile(INVISIBLE.pattern.replace(r"\r(?!\n)", r"\r"))
 # The tokens of a JSON text. A string is taken whole, so what looks like a bracket inside one is not one; so is an
 # array of numbers, which nobody wants to read one to a line.
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\[\]{}"]*\]|[\[\]{},:]|[^\s\[\]{},:"]+|"')
@@ -26,6 +27,14 @@ TOO_DEEP = "(nested too deeply to show here; the raw record has it)"
 def visible(text: Any) -> Markup:
     """Return text as HTML in which every invisible character is a marked symbol with its name."""
     return Markup(INVISIBLE.sub(_marked, str(escape("" if text is None else str(text)))))
+
+
+def exact(text: str) -> Markup:
+    """Return text as HTML like `visible`, with the carriage return of a line's end shown as well.
+
+    A browser reads CR LF as LF alone, so without this a recorded text and the text on the page would differ.
+    """
+    return Markup(EXACT.sub(_marked, str(escape(text))))
 
 
 def plain(text: Any) -> str:

@@ -33,7 +33,10 @@ class Roots:
 
     def check(self, root: str | Path) -> Path:
         """Return a run's folder, resolved. Raises RootNotAllowed where no allowed folder is it or holds it."""
-        resolved = Path(root).resolve()
+        try:
+            resolved = Path(root).resolve()
+        except (OSError, RuntimeError, TypeError, ValueError):
+            raise RootNotAllowed(f"This index points to {str(root)!r}, which is no folder.") from None
         if any(resolved == path or resolved.is_relative_to(path) for path in self.allowed):
             return resolved
         raise RootNotAllowed(
@@ -55,7 +58,8 @@ def roots_file() -> Path:
 def remembered_roots() -> list[Path]:
     """Return the folders on the user's list, in the order in which they came."""
     try:
-        lines = roots_file().read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        # Only "\n" ends a line: a folder's name may hold whatever else Python takes for the end of one.
+        lines = roots_file().read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except (OSError, ValueError):
         return []
     return [Path(line) for line in lines if line.strip()]

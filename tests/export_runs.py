@@ -33,10 +33,14 @@ def rollout(
         said += [message("assistant", tool_calls=[call]), message("tool", "a b", tool_call_id=f"c{number}")]
     said.append(message("assistant", f"{answer} ({uid})"))
     score = None if passed is None else float(passed)
-    facts = {"rewards": {"reward": {"score": score, "weight": 1.0}}, "tools": TOOLS if calls else []}
+    facts: dict[str, Any] = {
+        "task": {"idx": idx, "name": question},
+        "rewards": {"reward": {"score": score, "weight": 1.0}},
+        "tools": TOOLS if calls else [],
+    }
     if passed is not None:
         facts["metrics"] = {"correct_final_label": score, "num_turns": calls + 1.0}
-    return trace(said, id=uid, task={"idx": idx, "name": question}, **{**facts, **extra})
+    return trace(said, id=uid, **{**facts, **extra})
 
 
 def write_steps(root: Path, steps: Mapping[int, Iterable[Record]], split: str = "train") -> Path:
@@ -62,7 +66,8 @@ def export(runs: Any, output: Path, **preferences: Any) -> list[Record]:
 
 def read_rows(path: Path) -> list[Record]:
     """Return the rows of a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    # Bytes are split at "\n" only; text also at U+2028, which stands inside some answers.
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def uids(rows: Iterable[Record]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ def spoken(role: str, text: str) -> Message:
 
 def paired(messages: list[Message]) -> list[Message]:
     """Return the messages with each tool's response naming the call before it."""
-    for before, message in zip(messages, messages[1:], strict=False):
+    for before, message in pairwise(messages):
         if message["role"] == "tool" and before.get("tool_calls"):
             message["tool_call_id"] = "call_0"
             message["name"] = before["tool_calls"][0]["function"]["name"]
@@ -139,10 +140,8 @@ def nemo_rl(root: Path) -> Iterator[Told]:
                 messages = chatml("".join(chunks))
             else:
                 *rendered, environment = chunks
-                messages = chatml("".join(chunk["content"] for chunk in rendered)) + [environment]
-            yield Told(
-                _name(path, root), number, None, reward, int(step), {"val": "eval"}.get(split, split), messages
-            )
+                messages = [*chatml("".join(chunk["content"] for chunk in rendered)), environment]
+            yield Told(_name(path, root), number, None, reward, int(step), {"val": "eval"}.get(split, split), messages)
 
 
 def nemo_gym(root: Path) -> Iterator[Told]:
@@ -212,7 +211,10 @@ def chat(root: Path) -> Iterator[Told]:
     for path in sorted(root.rglob("*.jsonl")):
         for number, row in lines(path):
             beside = row.get("metadata", {})
-            reward, step = row.get("reward", row.get("score", beside.get("reward"))), row.get("step", beside.get("step"))
+            reward, step = (
+                row.get("reward", row.get("score", beside.get("reward"))),
+                row.get("step", beside.get("step")),
+            )
             answers = _answers(row)
             for item, (messages, own) in enumerate(answers):
                 which = item if "completions" in row or "chosen" in row else None

@@ -59,8 +59,10 @@ def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def verl(root: Path) -> list[Row]:
     common = {"input": STRIPPED, "gts": "42"}
-    rows = [{**common, "output": GOOD, "score": 1.0, "step": 3, "acc": "True", "uid": "a_b_0_0"},
-            {**common, "output": BAD, "score": 0.0, "step": 3, "acc": "False", "uid": "a_b_1_0"}]  # fmt: skip
+    rows = [
+        {**common, "output": GOOD, "score": 1.0, "step": 3, "acc": "True", "uid": "a_b_0_0"},
+        {**common, "output": BAD, "score": 0.0, "step": 3, "acc": "False", "uid": "a_b_1_0"},
+    ]
     write_lines(root / "rollouts" / "3.jsonl", *rows)
     write_lines(root / "val" / "0.jsonl", {**common, "output": BAD, "score": 0.0, "step": 0, "reward": 0.0})
     return [
@@ -71,8 +73,10 @@ def verl(root: Path) -> list[Row]:
 
 
 def trl_text(root: Path) -> list[Row]:
-    rows = [{"step": 5, "prompt": STRIPPED, "completion": text, "correct": score, "format": None, "advantage": score}
-            for text, score in ((GOOD, 1.0), (BAD, 0.0))]  # fmt: skip
+    rows = [
+        {"step": 5, "prompt": STRIPPED, "completion": text, "correct": score, "format": None, "advantage": score}
+        for text, score in ((GOOD, 1.0), (BAD, 0.0))
+    ]
     rows.append({**rows[0], "format": 0.5})
     write_parquet(root / "completions" / "completions_00005.parquet", rows)
     return [
@@ -84,10 +88,16 @@ def trl_text(root: Path) -> list[Row]:
 
 def trl_messages(root: Path) -> list[Row]:
     def call(**arguments: Any) -> Message:
-        return {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": arguments}}]}  # noqa: E501
+        return {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": arguments}}],
+        }
 
-    rows = [{"step": 5, "prompt": CONTEXT, "completion": [answer], "correct": 1.0, "advantage": 0.1}
-            for answer in (call(a=1), call(b="x"))]  # fmt: skip
+    rows = [
+        {"step": 5, "prompt": CONTEXT, "completion": [answer], "correct": 1.0, "advantage": 0.1}
+        for answer in (call(a=1), call(b="x"))
+    ]
     write_parquet(root / "completions" / "completions_00005.parquet", rows)
 
     def normal(arguments: str) -> list[Message]:
@@ -98,14 +108,31 @@ def trl_messages(root: Path) -> list[Row]:
 
 
 def ms_swift(root: Path) -> list[Row]:
-    line = {"step": ["7", "7"], "prompt": [RENDERED] * 2, "completion": [GOOD, BAD], "Acc": [1.0, 0.0],
-            "Format": [float("nan"), 1.0], "advantages": [0.5, -0.5], "num_turns": [1, 1]}  # fmt: skip
+    line = {
+        "step": ["7", "7"],
+        "prompt": [RENDERED] * 2,
+        "completion": [GOOD, BAD],
+        "Acc": [1.0, 0.0],
+        "Format": [float("nan"), 1.0],
+        "advantages": [0.5, -0.5],
+        "num_turns": [1, 1],
+    }
     write_lines(root / "completions.jsonl", line)
     return [
         Row(GOOD_SPLIT, 1.0, 7, None, "rendered", {"advantage": 0.5, "item": 0}),
-        Row(BAD_SPLIT, 1.0, 7, None, "rendered", {"advantage": -0.5, "item": 1, "values": {
-            "rewards.Acc.score": 0.0, "rewards.Format.score": 1.0, "num_turns": 1.0}}),
-    ]  # fmt: skip
+        Row(
+            BAD_SPLIT,
+            1.0,
+            7,
+            None,
+            "rendered",
+            {
+                "advantage": -0.5,
+                "item": 1,
+                "values": {"rewards.Acc.score": 0.0, "rewards.Format.score": 1.0, "num_turns": 1.0},
+            },
+        ),
+    ]
 
 
 def ms_swift_ray(root: Path) -> list[Row]:
@@ -114,8 +141,13 @@ def ms_swift_ray(root: Path) -> list[Row]:
 
 
 def nemo_rl(root: Path) -> list[Row]:
-    ids = {"token_ids": [[9, 8, 7, 6, 0, 0]], "token_loss_mask": [[0, 0, 1, 1, 0, 0]], "input_lengths": [4],
-           "advantages": [[0.0, 0.0, 0.7, 0.7, 0.0, 0.0]], "generation_logprobs": [[0.0, 0.0, -1.0, -3.0, 0.0, 0.0]]}  # fmt: skip
+    ids = {
+        "token_ids": [[9, 8, 7, 6, 0, 0]],
+        "token_loss_mask": [[0, 0, 1, 1, 0, 0]],
+        "input_lengths": [4],
+        "advantages": [[0.0, 0.0, 0.7, 0.7, 0.0, 0.0]],
+        "generation_logprobs": [[0.0, 0.0, -1.0, -3.0, 0.0, 0.0]],
+    }
     turns = [RENDERED, BAD, "Environment: wrong", GOOD]
     write_lines(root / "exp_001" / "train_data_step4.jsonl", {"content": [turns], "rewards": [0.5], **ids, "idx": 0})
     chunks = [{"role": "user", "content": RENDERED}, {"role": "assistant", "content": BAD}]
@@ -126,28 +158,54 @@ def nemo_rl(root: Path) -> list[Row]:
 
 
 def nemo_gym(root: Path) -> list[Row]:
-    output = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "six sevens"}]},
-              {"type": "function_call", "call_id": "c1", "name": "multiply", "arguments": '{"a": 6, "b": 7}'},
-              {"type": "function_call_output", "call_id": "c1", "output": "42"},
-              {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "42"}]}]  # fmt: skip
+    output = [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "six sevens"}]},
+        {"type": "function_call", "call_id": "c1", "name": "multiply", "arguments": '{"a": 6, "b": 7}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "42"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "42"}]},
+    ]
     response = {"output": output, "usage": {"input_tokens": 30, "output_tokens": 9}, "status": "completed"}
     request = {"input": [{**message, "type": "message"} for message in CONTEXT], "tools": [TOOL]}
-    write_lines(root / "x_rollouts.jsonl", {
-        "responses_create_params": request, "response": response, "reward": 1.0, "_ng_task_index": 6,
-        "agent_ref": {"name": "calc"}, "info": {"tries": 1}})  # fmt: skip
+    write_lines(
+        root / "x_rollouts.jsonl",
+        {
+            "responses_create_params": request,
+            "response": response,
+            "reward": 1.0,
+            "_ng_task_index": 6,
+            "agent_ref": {"name": "calc"},
+            "info": {"tries": 1},
+        },
+    )
     write_lines(root / "x_rollouts_materialized_inputs.jsonl", {"responses_create_params": request})
     called = {"role": "assistant", "content": None, "reasoning_content": "six sevens", "tool_calls": CALLS}
     result = {"role": "tool", "content": "42", "tool_call_id": "c1", "name": "multiply"}
-    facts = {"env": "calc", "group_id": "6", "data_idx": 6, "prompt_tokens": 30, "completion_tokens": 9, "turns": 2,
-             "stop_condition": "completed", "truncated": 0, "tool_calls": 1, "values": {"info.tries": 1.0}}  # fmt: skip
+    facts = {
+        "env": "calc",
+        "group_id": "6",
+        "data_idx": 6,
+        "prompt_tokens": 30,
+        "completion_tokens": 9,
+        "turns": 2,
+        "stop_condition": "completed",
+        "truncated": 0,
+        "tool_calls": 1,
+        "values": {"info.tries": 1.0},
+    }
     return [Row([*CONTEXT, called, result, {"role": "assistant", "content": "42"}], 1.0, more=facts)]
 
 
 def skyrl(root: Path) -> list[Row]:
     folder = root / "dumped_evals" / "global_step_8_evals"
-    row = {"input_prompt": RENDERED, "output_response": GOOD + "<|im_end|>", "score": [0.25, 0.75],
-           "stop_reason": "length", "env_class": "math", "data_source": "d", "env_extras": {
-               "reward_spec": {"ground_truth": "42"}, "extra_info": {"index": 3}}}  # fmt: skip
+    row = {
+        "input_prompt": RENDERED,
+        "output_response": GOOD + "<|im_end|>",
+        "score": [0.25, 0.75],
+        "stop_reason": "length",
+        "env_class": "math",
+        "data_source": "d",
+        "env_extras": {"reward_spec": {"ground_truth": "42"}, "extra_info": {"index": 3}},
+    }
     write_lines(folder / "d.jsonl", row)
     write_lines(folder / "aggregated_results.jsonl", {"eval/all/avg_score": 1.0})
     facts = {"env": "math", "data_idx": 3, "stop_condition": "length", "truncated": 1, "values": {"data_source": "d"}}
@@ -156,8 +214,18 @@ def skyrl(root: Path) -> list[Row]:
 
 def areal(root: Path) -> list[Row]:
     def row(**more: Any) -> dict[str, Any]:
-        return {"task_id": 5, "sample_idx": 0, "seqlen": 9, "prompt_len": 6, "head_version": 2, "tail_version": 3,
-                "version_rle": [[2, 1], [3, 2]], "prompt": RENDERED, "completion": GOOD + "<|im_end|>", **more}  # fmt: skip
+        return {
+            "task_id": 5,
+            "sample_idx": 0,
+            "seqlen": 9,
+            "prompt_len": 6,
+            "head_version": 2,
+            "tail_version": 3,
+            "version_rle": [[2, 1], [3, 2]],
+            "prompt": RENDERED,
+            "completion": GOOD + "<|im_end|>",
+            **more,
+        }
 
     write_lines(root / "trial" / "rollout" / "2" / "5.jsonl", row(reward=1.0))
     write_lines(root / "trial" / "eval-rollout" / "4" / "5.jsonl", row(reward=0.0))
@@ -166,39 +234,94 @@ def areal(root: Path) -> list[Row]:
 
 
 def roll_rlvr(root: Path) -> list[Row]:
-    line = {"id": ["q"] * 2, "prompt": [RENDERED] * 2, "messages": [json.dumps(CONTEXT)] * 2, "responses": [GOOD, BAD],
-            "scores": [1.0, 0.0], "ground_truth": ["42"] * 2, "tag": ["math"] * 2, "global_step": [6, 6]}  # fmt: skip
+    line = {
+        "id": ["q"] * 2,
+        "prompt": [RENDERED] * 2,
+        "messages": [json.dumps(CONTEXT)] * 2,
+        "responses": [GOOD, BAD],
+        "scores": [1.0, 0.0],
+        "ground_truth": ["42"] * 2,
+        "tag": ["math"] * 2,
+        "global_step": [6, 6],
+    }
     write_lines(root / "rollout_dump_data.step_6.jsonl", line)
     facts = {"env": "math", "data_idx": "q"}
     return [Row(GOOD_SPLIT, 1.0, 6, more=facts), Row(BAD_SPLIT, 0.0, 6, more=facts)]
 
 
 def roll_agentic(root: Path) -> list[Row]:
-    messages = [*CONTEXT, {"role": "assistant", "content": "", "tool_calls": CALLS},
-                {"role": "tool", "tool_call_id": "c1", "content": "42"}, {"role": "assistant", "content": "42"}]  # fmt: skip
-    data = {"trajectory_id": "t0", "env_info": {"group_id": 4, "tag": "calc", "mode": "val"}, "reward_info": {
-        "episode_reward": 1.0}, "failure_info": {"stop_reason": "FINISH", "failure_mode": ""}}  # fmt: skip
-    line = {"trajectory_data": [json.dumps(data)], "messages": [json.dumps(messages)], "tools": [json.dumps([TOOL])],
-            "global_step": [6]}  # fmt: skip
+    messages = [
+        *CONTEXT,
+        {"role": "assistant", "content": "", "tool_calls": CALLS},
+        {"role": "tool", "tool_call_id": "c1", "content": "42"},
+        {"role": "assistant", "content": "42"},
+    ]
+    data = {
+        "trajectory_id": "t0",
+        "env_info": {"group_id": 4, "tag": "calc", "mode": "val"},
+        "reward_info": {"episode_reward": 1.0},
+        "failure_info": {"stop_reason": "FINISH", "failure_mode": ""},
+    }
+    line = {
+        "trajectory_data": [json.dumps(data)],
+        "messages": [json.dumps(messages)],
+        "tools": [json.dumps([TOOL])],
+        "global_step": [6],
+    }
     write_lines(root / "rollout_dump_data.step_6.jsonl", line)
-    facts = {"env": "calc", "group_id": "4", "episode_id": "t0", "stop_condition": "FINISH", "tool_calls": 1, "ok": None}
+    facts = {
+        "env": "calc",
+        "group_id": "4",
+        "episode_id": "t0",
+        "stop_condition": "FINISH",
+        "tool_calls": 1,
+        "ok": None,
+    }
     return [Row(messages, 1.0, 6, "eval", more=facts)]
 
 
 def open_instruct(root: Path) -> list[Row]:
-    row = {"step": 2, "sample_idx": 0, "prompt_idx": 1, "prompt_tokens": [5, 6, 7], "response_tokens": [8, 9],
-           "reward": 10.0, "advantage": -0.5, "finish_reason": "stop", "dataset": "math", "ground_truth": ["42"],
-           "logprobs": [-1.0, -2.0], "request_info": {"num_calls": 1}}  # fmt: skip
+    row = {
+        "step": 2,
+        "sample_idx": 0,
+        "prompt_idx": 1,
+        "prompt_tokens": [5, 6, 7],
+        "response_tokens": [8, 9],
+        "reward": 10.0,
+        "advantage": -0.5,
+        "finish_reason": "stop",
+        "dataset": "math",
+        "ground_truth": ["42"],
+        "logprobs": [-1.0, -2.0],
+        "request_info": {"num_calls": 1},
+    }
     write_lines(root / "run_rollouts_000000.jsonl", row)
     write_lines(root / "run_metadata.jsonl", {"run_name": "run", "git_commit": "x", "model_name": "m"})
-    facts = {"advantage": -0.5, "group_id": "1", "env": "math", "prompt_tokens": 3, "completion_tokens": 2, "turns": 1,
-             "logprob_mean": -1.5, "stop_condition": "stop", "values": {"request_info.num_calls": 1.0}}  # fmt: skip
+    facts = {
+        "advantage": -0.5,
+        "group_id": "1",
+        "env": "math",
+        "prompt_tokens": 3,
+        "completion_tokens": 2,
+        "turns": 1,
+        "logprob_mean": -1.5,
+        "stop_condition": "stop",
+        "values": {"request_info.num_calls": 1.0},
+    }
     return [Row([], 10.0, 2, None, "token_ids", facts)]
 
 
 def chat(root: Path) -> list[Row]:
     tooled = [*CONTEXT, {"role": "assistant", "content": None, "reasoning_content": "r", "tool_calls": CALLS}]
-    parts = [{"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]}]  # noqa: E501
+    parts = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "see"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+            ],
+        }
+    ]
     write_lines(
         root / "a.jsonl",
         {"messages": said(BAD), "reward": 1},

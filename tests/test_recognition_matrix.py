@@ -1,4 +1,4 @@
-"""No source claims another system's files: every file and folder of the corpora, and of our own, against every source."""
+"""No source claims another system's files: every file of the corpora, and our own, against every source."""
 
 from __future__ import annotations
 

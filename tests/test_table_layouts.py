@@ -64,7 +64,8 @@ def as_sqlite(root: Path) -> None:
     connection = sqlite3.connect(root / "rows.db")
     connection.execute("create table rows (q text, a blob, r real, n integer, note text)")
     connection.executemany(
-        "insert into rows values (?, ?, ?, ?, ?)", [(q, a.encode(), r, n, x) for q, a, r, n, x in map(dict.values, ROWS)]
+        "insert into rows values (?, ?, ?, ?, ?)",
+        [(q, a.encode(), r, n, x) for q, a, r, n, x in map(dict.values, ROWS)],
     )
     connection.commit()
     connection.close()
@@ -262,7 +263,11 @@ def test_a_row_number_that_is_not_there(container: str, line: int, tmp_path: Pat
 
 @pytest.mark.parametrize(
     "statement",
-    ["create view rows as select 'q' as q, 'a' as a", "create virtual table rows using fts5(q, a)", "create table x(q)"],
+    [
+        "create view rows as select 'q' as q, 'a' as a",
+        "create virtual table rows using fts5(q, a)",
+        "create table x(q)",
+    ],
 )
 def test_only_a_table_of_a_database_is_read(statement: str, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "rows.db")

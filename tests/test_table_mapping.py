@@ -47,7 +47,8 @@ WRONG = [
     ('name = "mine"\n[content]\nmessages = "m"\n[columns]\nx.y = "r"', 5, "columns.x", "there is no such key"),
     ('name = "mine"\n[content]\nmessages = "m"\n[columns]\ngroup = { column = "g", like = "x" }', 5,
      "columns.group.like", "exactly one {}"),
-    ('name = "mine"\ncontent = { messages = "m" }\n[columns]\nenv = { vale = "x" }', 4, "columns.env.vale", "did you mean value"),
+    ('name = "mine"\ncontent = { messages = "m" }\n[columns]\nenv = { vale = "x" }', 4,
+     "columns.env.vale", "did you mean value"),
     ('name = "mine"\n[content]\nmessages = "m"\n[rewards]\nmissing = "zero"', 5, "rewards.missing", "one of unscored"),
     ('name = "mine"\n[files]\npaths = "{stop}.jsonl"\n[content]\nmessages = "m"', 3, "files.paths", "open places"),
     ('name = "mine"\n[files]\nsplits = { a = "b" }\n[content]\nmessages = "m"', 3, "files.splits.a", '"train"'),
@@ -73,7 +74,9 @@ def test_a_mapping_says_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(("toml", "line", "key", "what"), WRONG)
-def test_an_error_names_the_file_the_line_and_the_key(toml: str, line: int, key: str, what: str, tmp_path: Path) -> None:
+def test_an_error_names_the_file_the_line_and_the_key(
+    toml: str, line: int, key: str, what: str, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(toml)
     with pytest.raises(MappingError) as raised:

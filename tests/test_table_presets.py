@@ -21,6 +21,9 @@ def read(found: TableSource, root: Path) -> tuple[list[Found], list[Problem], li
     problems: list[Problem] = []
     asides: list[str] = []
     for shard in found.shards(root):
+        if shard.aside:
+            asides.append(shard.aside)
+            continue
         try:
             for one in found.scan(root, shard):
                 if isinstance(one, Entry):

@@ -150,4 +150,4 @@ def test_arguments_have_types_where_the_prompt_lists_the_tool() -> None:
 def test_sequences_name_their_traces(name: str) -> None:
     for entry, trajectory in trajectories(name):
         assert len(trajectory.metadata["trace_id"]) == 32
-        assert entry.values["branch_index"] == 0
+        assert entry.values["info.branch_index"] == 0

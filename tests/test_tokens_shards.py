@@ -93,7 +93,7 @@ def test_trace_ids_make_updates_of_traces(tmp_path: Path, generation: str) -> No
     facts = [(one.uid, one.item, one.effective, one.ship_step, one.advantage) for one in found]
     assert facts == [("t1", 0, 1, 1, 0.5), ("t1", 1, 1, 1, 0.5), ("t2", 2, 1, 1, 0.5)]
     rows = entries(scan(tmp_path, file))
-    assert [row.values["trace_id"] for row in rows] == ["t1", "t1", "t2"]
+    assert [row.values["info.trace_id"] for row in rows] == ["t1", "t1", "t2"]
     assert load(tmp_path, file, rows[1]).metadata["branch_index"] == 1
     assert all(type(value) in (float, str) for value in rows[0].values.values())
 

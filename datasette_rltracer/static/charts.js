@@ -45,7 +45,7 @@ function fitted(spec, rows, width) {
 }
 
 async function draw(content, box, theme) {
-  const {View, Warn, parse, compile, expressionInterpreter} = await vega();
+  const {View, parse, compile, expressionInterpreter} = await vega();
   const spec = fitted(structuredClone(content.spec), content.rows, box.clientWidth);
   delete spec.title; // the page has it as a heading
   Object.assign(spec, {
@@ -59,7 +59,7 @@ async function draw(content, box, theme) {
     container: box,
     expr: expressionInterpreter,
     hover: true,
-    logLevel: Warn,
+    logLevel: 1, // errors; a panel in which a series is missing has an empty layer, which Vega would warn of
     renderer: "svg",
     tooltip: showTip,
   });

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
@@ -59,8 +61,17 @@ def run(command: click.Command) -> None:
 
         if not isinstance(error, (SourceError, IndexFileError)):
             raise
-        click.echo(f"Error: {printable(str(error))}", err=True)
-        sys.exit(1)
+        _fail(str(error))
+    except sqlite3.Error as error:
+        # A database that was damaged, or changed by hand; it can be made again from the files.
+        _fail(f"The index cannot be used: {error}. Make it again with --rebuild.")
+    except OSError as error:
+        _fail(f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}.")
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"Error: {printable(sentence)}", err=True)
+    sys.exit(1)
 
 
 def printable(text: str) -> str:

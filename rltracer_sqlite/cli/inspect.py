@@ -68,11 +68,16 @@ def open_adapter(run: Path, name: str | None, tokenizer: str | None) -> IndexedA
     """Return an adapter for a run's folder (indexed into the user's cache) or for a run of an index."""
     from ..adapter import IndexedAdapter, open_run
 
-    if run.is_file() and run.read_bytes()[:16] == b"SQLite format 3\0":
+    if run.is_file() and _is_database(run):
         return open_run(run, name)
     from ..sources import source_for
 
     return IndexedAdapter(source_for(run, tokenizer), run)
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
 
 
 def dump(value: Any) -> str:

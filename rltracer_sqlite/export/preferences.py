@@ -95,6 +95,8 @@ class FieldFilter:
             raise ExportError(f"The minimum {self.minimum} of {self.path} is above its maximum {self.maximum}.")
         if self.allowed_values is not None:
             object.__setattr__(self, "allowed_values", tuple(self.allowed_values))
+            if not all(isinstance(value, (str, int, float)) for value in self.allowed_values):
+                raise ExportError(f"The allowed values of {self.path} are text, numbers or truth values.")
 
     def accepts(self, record: Mapping[str, Any]) -> bool:
         """Say whether a decoded record passes."""

@@ -34,6 +34,8 @@ def runs(connection: sqlite3.Connection) -> list[Run]:
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
     """Return a row of `trajectories` with its shard's path, state and layout, and its run's name, root and source."""
+    if not 0 < trajectory_id < 2**63:
+        return None
     cursor = connection.execute(
         """
         select t.*, s.path as shard_path, s.state as shard_state, s.layout as layout, r.name as run,

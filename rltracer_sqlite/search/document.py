@@ -64,16 +64,17 @@ def document(trajectory: Trajectory) -> Document:
         starts.append(length)
         texts.append(text)
         length += len(text) + len(BETWEEN)
-    return Document(joined(texts), starts, [places[key] for key in ordered])
+    return Document(storable(joined(texts)), starts, [places[key] for key in ordered])
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return texts as one document, as SQLite can take it."""
-    text = BETWEEN.join(texts)[:MOST_CHARACTERS]
-    if text.isascii():
-        return text
-    # Half of a surrogate pair cannot be written as UTF-8; the replacement has one character too, so offsets stay.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """Return texts as one document."""
+    return BETWEEN.join(texts)[:MOST_CHARACTERS]
+
+
+def storable(text: str) -> str:
+    """Return a text as SQLite can take it: a half of a surrogate pair, which is no UTF-8, becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def message_text(message: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from ..sources.files import open_shard
 from .jobs import Job, find_text_jobs
 from .read import Row, ShardTexts, Text, batches
 from .tables import DIGESTS, TEXT_TABLE, has_text, make_text_tables, text_coverage
-from .write import TextWriter, writing
+from .write import TextWriter, bulk_writing, writing
 
 Progress = Callable[[int, int], None]  # bytes of records read so far, bytes to read
 
@@ -52,6 +52,18 @@ def refresh_text(
         make_text_tables(connection)
     done = TextRefreshed(rebuilt=rebuild)
     jobs = list(find_text_jobs(connection, roots, done.skipped))
+    with bulk_writing(connection, sum(job.bytes for job in jobs)):
+        _read_shards(connection, jobs, done, progress)
+    if (done.changed or (jobs and _is_worn(connection))) and not (rebuild or done.skipped):
+        return refresh_text(connection, roots, progress, rebuild=True)
+    done.searchable, done.total = text_coverage(connection)
+    done.seconds = time.perf_counter() - started
+    return done
+
+
+def _read_shards(
+    connection: sqlite3.Connection, jobs: list[Job], done: TextRefreshed, progress: Progress | None
+) -> None:
     total, passed = sum(job.bytes for job in jobs), 0
     for job in jobs:
         for read in _read_shard(connection, job, done):
@@ -59,12 +71,7 @@ def refresh_text(
             if progress:
                 progress(passed, total)
         if done.changed and not done.skipped:
-            break
-    if (done.changed or (jobs and _is_worn(connection))) and not (rebuild or done.skipped):
-        return refresh_text(connection, roots, progress, rebuild=True)
-    done.searchable, done.total = text_coverage(connection)
-    done.seconds = time.perf_counter() - started
-    return done
+            return  # all of it will be read again
 
 
 def _read_shard(connection: sqlite3.Connection, job: Job, done: TextRefreshed) -> Iterator[int]:
@@ -84,7 +91,7 @@ def _write_texts(writer: TextWriter, texts: ShardTexts, rows: Iterator[Row], don
         _take(writer, found, done)
         yield sum(text.row.byte_length for text in found)
         if done.changed > changed and not done.skipped:
-            return  # all of it will be read again
+            return
     if done.changed == changed:
         writer.close_shard(texts.shard)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,10 +27,14 @@ def source_named(name: str, tokenizer: str | None = None) -> Source:
 
 def source_for(root: Path, tokenizer: str | None = None, layout: str | None = None) -> Source:
     """Return the source that recognises the files at `root`. Raises SourceError where none does."""
-    if not root.exists():
-        raise SourceError(f"{root} does not exist.")
-    if not str(root.resolve()).isprintable() and _is_no_text(str(root.resolve())):
-        raise SourceError(f"{root} has a name that is not UTF-8, which an index cannot keep; rename it.")
+    try:
+        str(root.resolve()).encode()
+        if not root.exists():
+            raise SourceError(f"{root} does not exist.")
+    except UnicodeEncodeError:
+        raise SourceError(f"{root} has a name that is not UTF-8, which an index cannot keep; rename it.") from None
+    except OSError as error:
+        raise SourceError(f"{root} cannot be read: {error.strerror}.") from None
     for _, reference in _references():
         source = _load(reference, tokenizer, layout)
         if source.recognises(root):
@@ -40,12 +45,22 @@ def source_for(root: Path, tokenizer: str | None = None, layout: str | None = No
 def nothing_found(root: Path) -> str:
     """Say in a sentence what lies at a place where no source finds rollouts."""
     if root.is_file():
-        return f"{root} " + ("holds no rollouts of a known format." if root.stat().st_size else "is empty.")
-    names = sorted(entry.name + (" (a link)" if entry.is_symlink() else "") for entry in root.iterdir())
+        with root.open("rb") as file:
+            beginning = file.read(64)
+        if beginning.startswith(b"version https://git-lfs"):
+            return f"{root} is a Git LFS pointer instead of the file itself; run git lfs pull."
+        return f"{root} " + ("holds no rollouts of a known format." if beginning else "is empty.")
+    names = sorted(_shown(entry) for entry in root.iterdir())
     if not names:
         return f"{root} is empty."
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return f"{root} holds no rollouts of a known format. It holds: {shown}."
+
+
+def _shown(entry: Path) -> str:
+    if entry.is_symlink():
+        return f"{entry.name} (a link)"
+    return entry.name if os.access(entry, os.R_OK) else f"{entry.name} (not readable)"
 
 
 def _references() -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 // What the charts need of Vega, under one name, so that a page with the bundle written into it can use it as well.
-import {View, Warn, parse} from "vega";
+import {View, parse} from "vega";
 import {compile} from "vega-lite";
 import {expressionInterpreter} from "vega-interpreter";
 
-globalThis.rltracerVega = {View, Warn, parse, compile, expressionInterpreter};
+globalThis.rltracerVega = {View, parse, compile, expressionInterpreter};

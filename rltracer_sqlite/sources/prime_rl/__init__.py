@@ -30,7 +30,11 @@ class PrimeRLSource:
         self.tokenizer, self.layout = tokenizer, layout
 
     def recognises(self, root: Path) -> bool:
-        """Say whether a file lies in one of the known layouts, or begins with a known record."""
+        """Say whether a file lies in one of the known layouts, or begins with a known record.
+
+        Raises SourceError for a tokenizer that is not there: before anything is indexed with it.
+        """
+        _ = self.text_tokenizer
         shards = list(self.shards(root))
         return any(shard.layout != "file" for shard in shards) or any(self._is_rollouts(root, s) for s in shards)
 
@@ -59,13 +63,22 @@ class PrimeRLSource:
         )
 
     def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+        remark = ""
+        try:
+            tokenizer = self.text_tokenizer
+        except SourceError as error:  # the record is there all the same, with its ids
+            tokenizer, remark = None, str(error)
         if _holds_tokens(locators[0].layout, locators[0].path):
             from .token_load import load_token_trajectory
 
-            return load_token_trajectory(root, locators, self.text_tokenizer)
-        from .load import load_lines
+            trajectory = load_token_trajectory(root, locators, tokenizer)
+        else:
+            from .load import load_lines
 
-        return load_lines(root, locators, self.text_tokenizer)
+            trajectory = load_lines(root, locators, tokenizer)
+        if remark:
+            trajectory.metadata.setdefault("remarks", []).append(remark)
+        return trajectory
 
     def notes(self) -> list[str]:
         """Return what scanning left out on purpose, in words."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ...model import Trajectory
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
@@ -12,28 +13,85 @@ from ..conversation import CHANGED, trajectory_of
 from ..files import read_bytes
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
-from .parquet import load_parquet_row
+from .parquet import RowGroup, load_row_group
 from .rows import Row, RowError, expand, read_object
 from .shapes import shape_of
 from .sqlite import load_sqlite_row
 
+BOM = b"\xef\xbb\xbf"
 NUMBERED = ("parquet", "sqlite")  # files whose rows have a number instead of a place in the bytes
 
 
-def load_table_row(root: Path, locator: Locator, mapping: Mapping, tokenizer: TextTokenizer | None) -> Trajectory:
+class Record(NamedTuple):
+    """One record: its bytes where it has a place of its own, its shape, and its rows by their item."""
+
+    raw: bytes | None
+    shape: Shape
+    rows: dict[int | None, Row]
+
+
+class RecordCache:
+    """Reads records by their locators, and keeps the last one: the rows of a record are asked for one after another."""
+
+    def __init__(self, root: Path, mapping: Mapping) -> None:
+        self.root, self.mapping = root, mapping
+        self.group: RowGroup | None = None
+        self._key: tuple[str, int, int | None] | None = None
+        self._last: Record | None = None
+
+    def row(self, locator: Locator) -> tuple[Record, Row]:
+        """Return the record at a locator and the row of it that is meant. Raises LocatorError."""
+        key = (locator.path, locator.byte_offset, locator.line if locator.layout in NUMBERED else None)
+        if self._last is None or key != self._key:
+            self._last = None  # the old record goes before the new one comes
+            self._key, self._last = key, self._read(locator)
+        if locator.item not in self._last.rows:
+            raise _changed(locator, f"no row {locator.item} in the record")
+        row = self._last.rows[locator.item]
+        return self._last, Row(row.cells, row.numbers)  # a new one: the kept one stays undecoded
+
+    def _read(self, locator: Locator) -> Record:
+        row, raw = self._record(locator)
+        shape = shape_of(row, self.mapping)
+        if shape is None:
+            raise _changed(locator, "another record")
+        try:
+            return Record(raw, shape, dict(expand(row, shape)))
+        except ValueError:
+            raise _changed(locator, "another record") from None
+
+    def _record(self, locator: Locator) -> tuple[Row, bytes | None]:
+        if locator.layout in NUMBERED and type(locator.line) is not int:
+            raise LocatorError(f"The number of a row in {locator.path!r} is missing.")
+        if locator.layout == "sqlite":
+            return load_sqlite_row(self.root, locator.path, self.mapping.table, locator.line or 0), None
+        if locator.layout == "parquet":
+            number = (locator.line or 0) - 1
+            if self.group is None or not self.group.holds(locator.path, number):
+                self.group = load_row_group(self.root, locator.path, number)
+            return self.group.row(number), None
+        raw = read_bytes(self.root, locator.path, locator.byte_offset, locator.byte_length)
+        try:
+            return Row(read_object(raw.removeprefix(BOM))[0]), raw
+        except ValueError:
+            raise _changed(locator, "no record") from None
+
+
+def _changed(locator: Locator, what: str) -> LocatorError:
+    place = f"row {locator.line}" if locator.layout in NUMBERED else f"byte {locator.byte_offset:,}"
+    return LocatorError(CHANGED.format(path=locator.path, what=f"{what} at {place}"))
+
+
+def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> Trajectory:
     """Return the trajectory at a locator, reading its record's bytes only. Raises LocatorError."""
-    record, raw = _record(root, locator, mapping)
-    shape = shape_of(record, mapping)
-    if shape is None:
-        raise LocatorError(CHANGED.format(path=locator.path, what=f"no record at byte {locator.byte_offset:,}"))
-    row = _row(record, shape, locator)
-    reading = _reading(row, shape, locator, tokenizer)
+    record, row = records.row(locator)
+    reading = _reading(row, record.shape, locator, tokenizer)
     # One row of many is shown alone; a record that is one row as it stands.
     trajectory = trajectory_of(
         reading.entry,
         locator,
         reading.conversation.messages,
-        row.bytes() if raw is None or shape.layout == "columns" else raw,
+        row.bytes() if record.raw is None or record.shape.layout == "columns" else record.raw,
         row.record(),
         tools=reading.tools,
         remarks=[*reading.conversation.flags, *reading.remarks],
@@ -46,34 +104,6 @@ def load_table_row(root: Path, locator: Locator, mapping: Mapping, tokenizer: Te
     return replace(trajectory, read_tokens=lambda: [tokens] if tokens else [])
 
 
-def _record(root: Path, locator: Locator, mapping: Mapping) -> tuple[Row, bytes | None]:
-    number = locator.line
-    if locator.layout in NUMBERED and type(number) is not int:
-        raise LocatorError(f"The number of a row in {locator.path!r} is missing.")
-    if locator.layout == "parquet":
-        return load_parquet_row(root, locator.path, (number or 0) - 1), None
-    if locator.layout == "sqlite":
-        return load_sqlite_row(root, locator.path, mapping.table, number or 0), None
-    raw = read_bytes(root, locator.path, locator.byte_offset, locator.byte_length)
-    try:
-        return Row(read_object(raw.removeprefix(b"\xef\xbb\xbf"))[0]), raw
-    except ValueError:
-        what = f"no record at byte {locator.byte_offset:,}"
-        raise LocatorError(CHANGED.format(path=locator.path, what=what)) from None
-
-
-def _row(record: Row, shape: Shape, locator: Locator) -> Row:
-    """Return the row that a locator means, out of its record."""
-    try:
-        for item, row in expand(record, shape):
-            if item == locator.item:
-                return row
-    except ValueError:
-        pass
-    what = f"no row {locator.item} in the record at byte {locator.byte_offset:,}"
-    raise LocatorError(CHANGED.format(path=locator.path, what=what))
-
-
 def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer | None) -> Reading:
     numbered = locator.layout in NUMBERED
     place = Place(locator.byte_offset, locator.byte_length, locator.line or 1, locator.item, numbered)
@@ -84,8 +114,7 @@ def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer 
         raise LocatorError(f"{locator.path}: {error}.") from None
     # A recorded id says whether this is still the row that was indexed; a place says nothing.
     if not locator.uid.startswith(f"{locator.path}@") and reading.entry.uid != locator.uid:
-        what = f"another record at byte {locator.byte_offset:,}"
-        raise LocatorError(CHANGED.format(path=locator.path, what=what))
+        raise _changed(locator, "another record")
     return reading
 
 

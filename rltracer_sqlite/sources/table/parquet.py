@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,38 @@ def parquet_rows(reader: ByteReader, name: str) -> Iterator[Row]:
         yield from (Row(_without_nan(row), numbers) for row in rows)
 
 
-def load_parquet_row(root: Path, path: str, item: int) -> Row:
-    """Return one row by its number, reading its row group only. Raises LocatorError."""
+@dataclass
+class RowGroup:
+    """The rows of one row group: as little of a file as can be decoded."""
+
+    path: str
+    first: int  # the number of its first row in the file
+    rows: list[dict[str, Any]]
+    numbers: frozenset[str]
+
+    def holds(self, path: str, number: int) -> bool:
+        """Say whether a row of a file is in this group."""
+        return path == self.path and self.first <= number < self.first + len(self.rows)
+
+    def row(self, number: int) -> Row:
+        """Return a row by its number in the file."""
+        return Row(self.rows[number - self.first], self.numbers)
+
+
+def load_row_group(root: Path, path: str, number: int) -> RowGroup:
+    """Return the row group that holds a row. Raises LocatorError."""
     try:
         with open_shard(root, path) as reader:
             table, first = _opened(reader, path), 0
             for group in range(table.num_row_groups):
-                rows = table.metadata.row_group(group).num_rows
-                if 0 <= first <= item < first + rows:
-                    part = table.read_row_group(group).slice(item - first, 1)
-                    return Row(_without_nan(part.to_pylist()[0]), _number_columns(table))
-                first += rows
+                count = table.metadata.row_group(group).num_rows
+                if 0 <= first <= number < first + count:
+                    rows = [_without_nan(row) for row in table.read_row_group(group).to_pylist()]
+                    return RowGroup(path, first, rows, _number_columns(table))
+                first += count
     except ParquetError as error:
         raise LocatorError(f"{path} cannot be read: {error}.") from None
-    raise LocatorError(f"{path} has no row {item + 1:,}: it has changed since it was indexed. Index the run again.")
+    raise LocatorError(f"{path} has no row {number + 1:,}: it has changed since it was indexed. Index the run again.")
 
 
 def _opened(reader: ByteReader, name: str) -> Any:

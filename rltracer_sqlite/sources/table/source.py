@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base import START, Locator, Position, Scanned, Shard, SourceError
 from .files import find_tables
@@ -42,9 +42,21 @@ class TableSource:
 
     def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory from its row. Raises LocatorError."""
-        from .load import load_table_row
+        from .load import RecordCache, load_table_row
 
-        return load_table_row(root, locators[0], self.mapping, self._text_tokenizer)
+        return load_table_row(locators[0], RecordCache(root, self.mapping), self._text_tokenizer)
+
+    def conversations(self, root: Path, locators: Iterable[Locator]) -> Iterator[Trajectory]:
+        """Decode many trajectories in the order of their files; a record is read once for all its rows."""
+        from .load import RecordCache, load_table_row
+
+        records = RecordCache(root, self.mapping)
+        for locator in locators:
+            yield load_table_row(locator, records, self._text_tokenizer)
+
+    def records(self, root: Path, locators: Iterable[Locator]) -> Iterator[dict[str, Any]]:
+        """Decode many records in the order of their files. Raises LocatorError."""
+        return (trajectory.record for trajectory in self.conversations(root, locators))
 
     @cached_property
     def _text_tokenizer(self) -> TextTokenizer | None:

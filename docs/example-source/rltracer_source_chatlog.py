@@ -1,0 +1,57 @@
+"""A source for .chatlog files: a line "# reward=1 step=3", then lines "user: …" and "assistant: …", then an empty line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rltracer_sqlite.model import Trajectory
+from rltracer_sqlite.sources.base import START, Entry, Locator, LocatorError, Position, Scanned, Shard
+from rltracer_sqlite.sources.conversation import entry_of, trajectory_of
+from rltracer_sqlite.sources.files import base_folder, open_shard, read_bytes
+
+BLOCK = re.compile(rb"# reward=([\d.]+) step=(\d+)\n((?:.+\n)+)\n")
+
+
+class ChatlogSource:
+    """Files whose names end in .chatlog."""
+
+    name = "chatlog"
+
+    def __init__(self, tokenizer: str | None = None) -> None:
+        self.tokenizer = tokenizer
+
+    def recognises(self, root: Path) -> bool:
+        return any((base_folder(root) / shard.file).read_bytes().startswith(b"# reward=") for shard in self.shards(root))
+
+    def shards(self, root: Path) -> list[Shard]:
+        base, files = base_folder(root), [root] if root.is_file() else sorted(root.rglob("*.chatlog"))
+        return [Shard(path, path, "chatlog") for path in (file.relative_to(base).as_posix() for file in files)]
+
+    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+        with open_shard(root, shard.path) as reader:
+            data = reader.pread(reader.size() - start.offset, start.offset)
+        end, line = 0, start.line
+        for block in BLOCK.finditer(data):
+            first = start.line + data.count(b"\n", 0, block.start()) + 1
+            yield _read(shard, block, start.offset + block.start(), first)[0]
+            end, line = block.end(), start.line + data.count(b"\n", 0, block.end())
+        yield Position(start.offset + end, line, len(data) - end)
+
+    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+        place = locators[0]
+        raw = read_bytes(root, place.path, place.byte_offset, place.byte_length)
+        if (block := BLOCK.fullmatch(raw)) is None:
+            raise LocatorError(f"{place.path} has changed since it was indexed. Index the run again.")
+        shard = Shard(place.path, place.path, place.layout)
+        entry, messages = _read(shard, block, place.byte_offset, place.line or 1)
+        return trajectory_of(entry, place, messages, raw, {"messages": messages})
+
+
+def _read(shard: Shard, block: re.Match[bytes], offset: int, line: int) -> tuple[Entry, list[dict[str, str]]]:
+    turns = (text.partition(": ") for text in block[3].decode(errors="replace").splitlines())
+    messages = [{"role": role, "content": content} for role, _, content in turns]
+    entry = entry_of(shard, messages, offset, len(block[0]), line, reward=float(block[1]))
+    entry.step = int(block[2])
+    return entry, messages

@@ -1,0 +1,131 @@
+"""Rows that nobody would write on purpose: each is an entry that can be loaded, or a problem that is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rltracer_sqlite.sources.base import Entry, NotRollouts, Position, Problem, Shard
+from rltracer_sqlite.sources.table.built_in import PRESETS, preset, source
+from tests.test_table_presets import locator, read
+
+TEXTS = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(
+        ["<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n", "system\na\nuser\nb\nassistant\n", "</think>", "[{",
+         "<tool_call>{", "\x00", "[1]", '[{"role": "user", "content": null}]', "<｜User｜>x<｜Assistant｜>", "nan"]
+    ),
+)  # fmt: skip
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), TEXTS),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["role", "content", "type", "text", "tool_calls", "x.y", ""]), inner, max_size=4
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+def columns(name: str) -> list[str]:
+    """Return every top-level column that a preset speaks of."""
+    shapes = preset(name).shapes
+    named = {column for shape in shapes for role in shape.roles.values() for column in role.columns}
+    return sorted({path.split(".")[0] for path in named.union(*(shape.used | set(shape.test.has) for shape in shapes))})
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_values_in_the_columns_of_a_system(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    shape = data.draw(st.sampled_from(preset(name).shapes))
+    keys = [*shape.test.has, *data.draw(st.lists(st.sampled_from(columns(name)), max_size=6))]
+    values = st.lists(VALUES, min_size=2, max_size=2) if shape.layout == "columns" else VALUES
+    record = {key: data.draw(values) for key in keys}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8", errors="surrogatepass")
+    check(name, tmp_path)
+
+
+def check(name: str, root: Path) -> list[Any]:
+    reader, shard = source(name), Shard("a.jsonl", "a.jsonl", "lines")
+    try:
+        found = list(reader.scan(root, shard))
+    except NotRollouts:
+        return []
+    assert isinstance(found[-1], Position)
+    for one in found[:-1]:
+        assert isinstance(one, (Entry, Problem))
+        if isinstance(one, Entry):
+            trajectory = reader.load(root, [locator(shard, one)])
+            assert sum(message["role"] == "assistant" for message in trajectory.messages) in (one.turns, 0)
+            assert trajectory.metadata["uid"] == one.uid
+            assert all(value is None or isinstance(value, (float, str)) for value in one.values.values())
+            assert one.step is None or -(2**63) <= one.step < 2**63
+    return found
+
+
+LINES = [
+    b'{"messages": [{"role": "user", "content": "\\ud800"}, {"role": "assistant", "content": "\\udc00x"}], "reward": 1}',
+    b'{"messages": [{"role": {"a": 1}, "content": 5}], "reward": [1]}',
+    b'{"messages": [{"role": "assistant", "tool_calls": "x"}], "reward": 1e999}',
+    b'{"messages": [{"role": "user", "content": ' + b"[" * 2000 + b"]" * 2000 + b'}], "reward": 1}',
+    b'{"messages": ' + b"[" * 100000 + b"]" * 100000 + b"}",
+    b'{"messages": "[{\\"role\\": \\"user\\", \\"content\\": \\"hi\\"}]", "reward": "0.5"}',
+    b'{"messages": [], "messages": [{"role": "user", "content": "last wins"}]}',
+    b'{"messages": [{"role": "user", "content": "\xff\xfe"}]}',
+    b'{"messages": null}',
+    b'{"messages": [null]}',
+    b'{"prompt": "p", "completion": {"role": "assistant", "content": "one"}, "step": 99999999999999999999999}',
+    b'{"prompt": "p", "completions": [], "rewards": []}',
+    b'{"prompt": "p", "completions": ["a"], "rewards": {"x": 1}}',
+    b'{"conversations": [{"from": "gpt"}]}',
+    b'{"prompt": "p", "chosen": null, "rejected": 3}',
+    b"[]", b"null", b"5", b'"x"', b"{}", b"\x00" * 50, b"{" * 3000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
+def test_a_line_is_read_or_told(line: bytes, tmp_path: Path) -> None:
+    good = b'{"messages": [{"role": "user", "content": "ok"}], "reward": 1}\n'
+    (tmp_path / "a.jsonl").write_bytes(good + line + b"\n" + good)
+    found = check("chat", tmp_path)
+    lines = [one.line for one in found if isinstance(one, (Entry, Problem))]
+    # Whatever stands between them, both good rows are found; and the line itself is a row or a problem, unless it
+    # is a group of no answers.
+    assert {1, 3} <= set(lines)
+    assert 2 in lines or b'"completions": []' in line
+
+
+def test_thousands_of_columns_are_no_harm(tmp_path: Path) -> None:
+    row = {f"column {n}": n for n in range(5000)} | {"prompt": "p", "completion": "c"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    (_, entry), *_ = read(source("chat"), tmp_path)[0]
+    assert len(entry.values) == 5000
+
+
+def test_a_text_of_marks_in_an_answer_does_not_make_turns(tmp_path: Path) -> None:
+    forged = "yes<|im_end|>\n<|im_start|>user\nforged<|im_end|>\n<|im_start|>assistant\nno"
+    row = {"prompt": "Say yes.", "completion": forged, "reward": 1.0}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    reader = source("chat")
+    shard, entry = read(reader, tmp_path)[0][0]
+    roles = [message["role"] for message in reader.load(tmp_path, [locator(shard, entry)]).messages]
+    assert (entry.content_kind, roles) == ("prompt_completion", ["user", "assistant"])
+
+
+def test_recorded_segments_are_believed_before_marks(tmp_path: Path) -> None:
+    prompt = "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n"
+    forged = "a<|im_end|>\n<|im_start|>user\nforged<|im_end|>\n<|im_start|>assistant\nb"
+    row = {"task_id": 1, "sample_idx": 0, "head_version": 1, "reward": 1.0, "prompt": prompt, "completion": forged}
+    segments = [{"role": "prompt", "text": prompt}, {"role": "gen", "text": forged}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({**row, "segments": segments}) + "\n")
+    reader = source("areal")
+    shard, entry = read(reader, tmp_path / "a.jsonl")[0][0]
+    messages = reader.load(tmp_path, [locator(shard, entry)]).messages
+    assert ([message["role"] for message in messages], entry.turns) == (["user", "assistant"], 1)
