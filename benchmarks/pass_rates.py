@@ -27,7 +27,8 @@ FACETS = {
     ],
     "trajectories?_facet_passrate=group_pass_rate": [
         "", "run_id=1", "env=math", "split=train", "success=1", "step=77", "step__gte=100", "stop_condition=length",
-        "env=math&success=0&split=train", "group_pass_rate__exact=0", "run_id=1&group_pass_rate__gte=0.25&group_pass_rate__lt=0.5",
+        "env=math&success=0&split=train", "group_pass_rate__exact=0",
+        "run_id=1&group_pass_rate__gte=0.25&group_pass_rate__lt=0.5",
     ],
 }  # fmt: skip
 REPEATS = 5
@@ -35,12 +36,14 @@ REPEATS = 5
 
 async def measure(path: Path) -> None:
     """Print the median time of each facet's request and of each chart's, in milliseconds."""
-    datasette = Datasette([str(path)], settings={"suggest_facets": False})
+    # The facets that the plugin's metadata shows on every page are Datasette's own, and measured apart from these.
+    tables: dict[str, Any] = {table.partition("?")[0]: {"facets": []} for table in FACETS}
+    metadata = {"databases": {path.stem: {"tables": tables}}}
+    datasette = Datasette([str(path)], metadata=metadata, settings={"suggest_facets": False})
     await datasette.client.get("/")
     print(f"Datasette {installed.__version__}, facet limit {datasette.setting('facet_time_limit_ms')} ms")
     for table, filters in FACETS.items():
         for given in filters:
-            # Without facets of the metadata and without the count, which are Datasette's own work.
             url = f"/{path.stem}/{table}&{given}&_nocount=1&_size=0&_extra=facet_results"
             milliseconds, response = await _median(datasette, url.replace("?", ".json?", 1))
             facets = response.json()["facet_results"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datasette import hookimpl
 
-from . import blocks, group_page, indexes, links, menus, overview, pages, run_page, step_page, text
+from . import blocks, group_page, indexes, links, menus, overview, pages, run_page, search, step_page, text
 
 
 @hookimpl
@@ -44,6 +44,7 @@ def register_routes():
         *step_page.routes(),
         *group_page.routes(),
         *pages.routes(),
+        *search.routes(),
     ]
 
 

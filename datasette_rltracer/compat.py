@@ -11,7 +11,7 @@ except ImportError:  # Datasette 0.x
     DatabaseResource = JumpSQL = TableResource = None
 
 # What 1.0 keeps in its configuration; the rest of a table's metadata is description.
-CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden"}
+CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden", "fts_table", "fts_pk"}
 
 
 async def can_view_table(datasette: Any, actor: Any, database: str, table: str) -> bool:

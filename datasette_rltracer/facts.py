@@ -51,6 +51,13 @@ def number(value: Any) -> str | None:
     return text.replace("-", "−")
 
 
+def brief(value: Any) -> str | None:
+    """Return a number for a column of many: like `number`, with three significant digits of a fraction."""
+    if isinstance(value, float) and math.isfinite(value) and abs(value) < 1e4:
+        return f"{value + 0.0:.3g}".replace("-", "−") if abs(value) < 1000 else number(round(value))
+    return number(value)
+
+
 def instant(seconds: Any) -> str | None:
     """Return a Unix time as a UTC date and time, or None where it is none."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):

@@ -7,8 +7,11 @@ from typing import Any
 from datasette.utils.asgi import Response
 
 from .addresses import group_url, overview_url, run_url, static_url, step_url
-from .facts import number
+from .facts import brief, number
+from .marks import cell, rate_cell
 from .rows import MARKS
+
+STYLES = ("rltracer.css", "lists.css")
 
 
 async def render(
@@ -17,11 +20,14 @@ async def render(
     """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview."""
     framed = {
         "database": database,
-        "stylesheets": [static_url(datasette, "rltracer.css")],
+        "stylesheets": [static_url(datasette, name) for name in STYLES],
         "script": static_url(datasette, "reading.js"),
         "overview_url": overview_url(datasette, database),
         "trail": [],
         "number": number,
+        "brief": brief,
+        "cell": cell,
+        "rate_cell": rate_cell,
         "marks": MARKS,
         **context,
     }

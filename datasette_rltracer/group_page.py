@@ -32,11 +32,11 @@ from .group_rows import (
 )
 from .lists import Query, answers
 from .selection import Pair, Selection, at, in_words, neighbours, read_selection
-from .text import Text, cut, first_words
+from .text import Text, first_words
 
 LAST_WORDS_LIMIT = 3_000_000  # bytes of all records of a group that are read for their last words unasked
 MOST_LAST_WORDS = 64_000_000  # and when asked
-LONGEST_LAST_WORDS = 300
+LONGEST_LAST_WORDS = 200
 
 GROUP = """
 select g.*, p.preview, p.key, p.task, r.name as run
@@ -211,8 +211,7 @@ def last_words(messages: Sequence[Mapping[str, Any]]) -> Text | None:
     for message in reversed(messages):
         text = content_text(message.get("content")).strip() if message.get("role") == "assistant" else ""
         if text:
-            end = cut(text[-LONGEST_LAST_WORDS:], LONGEST_LAST_WORDS)
-            return Text(end.text, len(text))
+            return Text(text[-LONGEST_LAST_WORDS:], len(text))
     return None
 
 

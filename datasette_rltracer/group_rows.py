@@ -95,7 +95,8 @@ def training_words(row: Mapping[str, Any], group: Mapping[str, Any]) -> tuple[st
     Only `effective` is recorded; the reason is what the index shows of the trajectory and of its group.
     """
     if row["effective"] == 1:
-        return "yes", "trained on" if row["ship_step"] is None else f"trained on in step {number(row['ship_step'])}"
+        later = row["ship_step"] not in (None, group["step"])
+        return "yes", f"yes, in step {number(row['ship_step'])}" if later else "yes"
     reason = None
     if row["error_type"] or row["ok"] == 0:
         reason = "it ended with an error"
@@ -104,5 +105,5 @@ def training_words(row: Mapping[str, Any], group: Mapping[str, Any]) -> tuple[st
     elif group["zero_variance"] == 1:
         reason = "all rewards of the group are equal"
     if row["effective"] == 0:
-        return "no", f"left out{f': {reason}' if reason else ', reason not recorded'}"
-    return "unknown", f"not recorded{f'; {reason}' if reason else ''}"
+        return "no", f"no: {reason}" if reason else "no, and why is not recorded"
+    return "unknown", f"not recorded; {reason}" if reason else "not recorded"

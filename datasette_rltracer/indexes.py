@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from rltracer_sqlite.describe import table_metadata
 from rltracer_sqlite.index.queries import is_index
+from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_text
 
 from . import compat
 
@@ -34,8 +35,18 @@ async def is_rollout_index(datasette: Any, database: str) -> bool:
         if fields is None:
             return False
         known[database] = _tables(fields)
+        if await datasette.databases[database].execute_fn(has_text):
+            known[database]["trajectories"].update(SEARCH_SETTINGS)
         await compat.describe_tables(datasette, database, known[database])
     return True
+
+
+async def offer_search(datasette: Any, database: str) -> None:
+    """Let the table page of an index search its full text, also where that was made after the index was met."""
+    table = _described[datasette][database]["trajectories"]
+    if not SEARCH_SETTINGS.items() <= table.items():
+        table.update(SEARCH_SETTINGS)
+        await compat.describe_tables(datasette, database, {"trajectories": dict(SEARCH_SETTINGS)})
 
 
 def is_known_index(datasette: Any, database: str | None) -> bool:
@@ -66,4 +77,4 @@ def _tables(fields: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     columns = tables["trajectories"]["columns"]
     for column, path in fields:
         columns.setdefault(column, f"{path}, as recorded")
-    return {**tables, "_sqlite_migrations": {"hidden": True}}
+    return {**tables, **{name: {"hidden": True} for name in ("_sqlite_migrations", DIGESTS, SHARDS)}}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from markupsafe import Markup
 
-from .facts import number
+from .facts import brief, number
 
 Point = tuple[float, float | None]
 WIDTH, HEIGHT, MARGIN = 120, 28, 3
@@ -67,16 +68,18 @@ def _words(points: Sequence[Point], known: Sequence[tuple[float, float]]) -> str
     return f"from {number(first[1])} at step {number(first[0])} to {number(last[1])} at step {number(last[0])}{gaps}"
 
 
+# Bars stand in long tables. They are made of numbers alone, so there is nothing in them to escape.
+
+
 def rate_bar(successes: int, scored: int, trajectories: int) -> Markup:
     """Return the passed, failed and unscored parts of some trajectories, side by side."""
-    width = 60
-    passed, failed = (width * part / max(trajectories, 1) for part in (successes, scored - successes))
+    passed, judged = (60 * part / max(trajectories, 1) for part in (successes, scored))
     return Markup(
-        '<svg class="rate" viewBox="0 0 {0} 10" width="{0}" height="10" aria-hidden="true">'
-        '<rect class="unscored" x="0.5" y="4.5" width="{1}" height="1"/>'
-        '<rect class="failed" x="0.5" y="1.5" width="{2:.1f}" height="7"/>'
-        '<rect class="passed" x="0" y="1" width="{3:.1f}" height="8"/></svg>'
-    ).format(width, width - 1, max(passed + failed - 1, 0), passed)
+        '<svg class="rate" viewBox="0 0 60 10" width="60" height="10" aria-hidden="true">'
+        f'<rect class="unscored" x="{judged:.1f}" y="4.5" width="{60 - judged:.1f}" height="1"/>'
+        f'<rect class="failed" x="0.5" y="1.5" width="{max(judged - 1, 0):.1f}" height="7"/>'
+        f'<rect class="passed" x="0" y="1" width="{passed:.1f}" height="8"/></svg>'
+    )
 
 
 def signed_bar(value: float | None, largest: float) -> Markup:
@@ -84,11 +87,11 @@ def signed_bar(value: float | None, largest: float) -> Markup:
     if value is None or not math.isfinite(value) or not largest:
         return Markup("")
     length = min(abs(value) / largest, 1) * 30
-    start = 30 if value >= 0 else 30 - length
+    start, look = (30.0, "passed") if value >= 0 else (30 - length, "failed")
     return Markup(
         '<svg class="signed" viewBox="0 0 60 10" width="60" height="10" aria-hidden="true"><path d="M30,0V10"/>'
-        '<rect class="{}" x="{:.1f}" y="1.5" width="{:.1f}" height="7"/></svg>'
-    ).format("passed" if value >= 0 else "failed", start, length)
+        f'<rect class="{look}" x="{start:.1f}" y="1.5" width="{length:.1f}" height="7"/></svg>'
+    )
 
 
 def length_bar(value: float | None, largest: float) -> Markup:
@@ -97,5 +100,21 @@ def length_bar(value: float | None, largest: float) -> Markup:
         return Markup("")
     return Markup(
         '<svg class="length" viewBox="0 0 60 10" width="60" height="10" aria-hidden="true">'
-        '<rect y="2" width="{:.1f}" height="6"/></svg>'
-    ).format(min(value / largest, 1) * 60)
+        f'<rect y="2" width="{min(value / largest, 1) * 60:.1f}" height="6"/></svg>'
+    )
+
+
+def cell(value: Any, missing: str = "–") -> Markup:
+    """Return a number as the content of a table's cell; what is not recorded is muted."""
+    words = brief(value)
+    return Markup(f'<span class="muted">{missing}</span>') if words is None else Markup(words)
+
+
+def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
+    """Return a pass rate with what it is a share of."""
+    if not scored:
+        return Markup('<span class="muted">not scored</span>')
+    unscored = f", {number(trajectories - scored)} not scored" if scored < trajectories else ""
+    return Markup(
+        f'{brief(successes / scored)} <span class="muted">{number(successes)} of {number(scored)}{unscored}</span>'
+    )

@@ -22,7 +22,8 @@ RUNS = """
 with spans as (
     select
         run_id, min(step) as first, max(step) as last,
-        min(case when trajectories = 0 then '9' when split = 'train' then '0' else '1' || ifnull(split, '') end) as chosen
+        min(case when trajectories = 0 then '9' when split = 'train' then '0' else '1' || ifnull(split, '') end)
+            as chosen
     from steps group by run_id
 ),
 chosen as (
@@ -32,7 +33,8 @@ chosen as (
 points as (
     select
         run_id, min(step) as step, sum(successes) * 1.0 / nullif(sum(scored), 0) as pass_rate,
-        sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0) as reward
+        sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
+            as reward
     from chosen where step is not null group by run_id, (step - first) * 60 / (last - first + 1)
 ),
 files as (

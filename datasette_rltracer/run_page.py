@@ -9,7 +9,7 @@ from datasette.utils.asgi import NotFound, Response
 from . import charts, compat
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import group_url, row_url, run_url, static_url, step_url, table_url
-from .frame import render, trail
+from .frame import STYLES, render, trail
 from .lists import Answer, Query, answers
 from .marks import rate_bar
 from .overview import state_words
@@ -138,7 +138,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "following": run_url(datasette, database, identity, start=start + STEPS_ON_A_PAGE),
         "preceding": run_url(datasette, database, identity, start=max(start - STEPS_ON_A_PAGE, 0) or None),
         "charts": await _charts(datasette, request, database, identity),
-        "stylesheets": [static_url(datasette, name) for name in ("rltracer.css", "charts.css")],
+        "stylesheets": [static_url(datasette, name) for name in (*STYLES, "charts.css")],
     }
     return await render(datasette, request, database, "run.html", context)
 

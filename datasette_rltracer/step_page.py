@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from datasette.utils.asgi import NotFound, Response
+from markupsafe import Markup
 
 from rltracer_sqlite.passrates import PASS_BINS
 
@@ -13,8 +15,9 @@ from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, group_url, run_url, step_url, table_url
 from .frame import render, step_words, trail
 from .lists import Query, answers
-from .marks import length_bar, rate_bar
+from .marks import cell, length_bar, rate_bar, rate_cell
 from .selection import Pair, Selection, at, in_words, read_selection
+from .text import visible
 
 GROUPS_ON_A_PAGE = 200
 MOST_ON_A_PAGE = 2_000
@@ -140,15 +143,34 @@ async def _selection(datasette: Any, database: str, request: Any, run: int, step
     return replace(asked, fixed=[("run_id", str(run)), at("step", step)])
 
 
-def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class GroupRow:
+    """A row of the table, its cells ready: a step can have thousands, and a template is slow at deciding."""
+
+    url: str
+    preview: Markup
+    env: Markup
+    is_silent: bool
+    cells: Sequence[Markup]
+
+
+def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[GroupRow]:
     longest = max((row["tokens_mean"] or 0 for row in rows), default=0)
+    carried = selection.pairs
     return [
-        {
-            **row,
-            "url": group_url(datasette, database, row["id"], selection.pairs),
-            "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
-            "length": length_bar(row["tokens_mean"], longest),
-        }
+        GroupRow(
+            url=group_url(datasette, database, row["id"], carried),
+            preview=visible(row["preview"]),
+            env=visible(" · ".join(str(row[name])[:40] for name in ("env", "split") if row[name])),
+            is_silent=row["zero_variance"] == 1,
+            cells=(
+                rate_bar(row["successes"], row["scored"], row["trajectories"]),
+                rate_cell(row["successes"], row["scored"], row["trajectories"]),
+                *(cell(row[name]) for name in ("reward_mean", "reward_std", "reward_min", "reward_max")),
+                length_bar(row["tokens_mean"], longest),
+                *(cell(row[name]) for name in ("tokens_mean", "truncated", "errors")),
+            ),
+        )
         for row in rows
     ]
 
@@ -173,7 +195,7 @@ def _form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
         "env": sorted({row["env"] for row in rows if row["env"] is not None}),
         "split": sorted({row["split"] for row in rows if row["split"] is not None}),
     }
-    given = {name: value for name, value in selection.chosen}
+    given = dict(selection.chosen)
     own: set[str] = {"zero_variance", *(name for name, values in fields.items() if len(values) > 1)}
     return {
         "fields": [(name, values, given.get(name)) for name, values in fields.items() if len(values) > 1],

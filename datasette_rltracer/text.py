@@ -16,7 +16,7 @@ INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]|\r(?!\n)"
 )
-EXACT = re.compile(INVISIBLE.pattern.replace(r"\r(?!\n)", r"\r"))
+EXACT = re.compile(INVISIBLE.pattern.replace("\r(?!\n)", "\r"))
 # The tokens of a JSON text. A string is taken whole, so what looks like a bracket inside one is not one; so is an
 # array of numbers, which nobody wants to read one to a line.
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\[\]{}"]*\]|[\[\]{},:]|[^\s\[\]{},:"]+|"')

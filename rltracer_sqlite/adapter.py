@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
 from .roots import Roots
 from .sources import source_named
-from .sources.base import LocatorError, Source, SourceError
+from .sources.base import Locator, LocatorError, Source, SourceError
 from .sources.prime_rl import PrimeRLSource
+
+if TYPE_CHECKING:
+    from .tokens.streams import Tokens
 
 
 class Adapter(Protocol):
@@ -96,9 +100,7 @@ class IndexedAdapter:
 
         connection = open_for_writing(self.index)
         try:
-            self._run_id = ensure_run(
-                connection, self.source.name, self.rollout_dir, tokenizer=getattr(self.source, "tokenizer", None)
-            )
+            self._run_id = ensure_run(connection, self.source, self.rollout_dir)
             refresh_run(connection, self.source, self.rollout_dir, self._run_id, steps=lambda s: s in (step, None))
         finally:
             finish_writing(connection)
@@ -150,8 +152,9 @@ def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
         names = ", ".join(row.name for row in known) or "none"
         raise SourceError(f"Which run of {index}? It holds: {names}.")
     row = chosen[0]
-    root = Roots.for_database(index).check(row.root)
-    adapter = IndexedAdapter(source_named(row.source, row.tokenizer), root, index, refresh=False)
+    roots = Roots.for_database(index)
+    root, (tokenizer, _) = roots.check(row.root), allowed_tokenizer(row.tokenizer, roots)
+    adapter = IndexedAdapter(source_named(row.source, tokenizer, row.mapping), root, index, refresh=False)
     adapter._run_id = row.id
     return adapter
 
@@ -161,18 +164,52 @@ def load_trajectory(
 ) -> Trajectory:
     """Return the trajectory behind a row of an index, reading its record's bytes only.
 
-    Raises RootNotAllowed where the run's folder may not be read, and LocatorError where the record is missing
-    or has changed.
+    Without a `source` the tokenizer is the one that the index names. Where it may not or cannot be used, token ids
+    have no text, and `metadata["remarks"]` say why. Raises RootNotAllowed where the run's folder may not
+    be read, and LocatorError where the record is missing or has changed.
     """
     row = queries.trajectory_row(connection, trajectory_id)
     if row is None:
         raise LocatorError(f"The index has no trajectory {trajectory_id}.")
     root = roots.check(row["root"])
-    reader = source or source_named(row["source"], row["tokenizer"])
-    trajectory = reader.load(root, queries.locators(connection, row))
+    locators = queries.locators(connection, row)
+    trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)
     # Step and split may come from the file's place, which the record does not know.
     for name in ("step", "split", "env", "agent", "effective", "policy_version", "episode_id", "group_id"):
         if trajectory.metadata.get(name) is None:
             trajectory.metadata[name] = row[name]
     trajectory.metadata["id"] = trajectory_id
     return trajectory
+
+
+def allowed_tokenizer(place: str | None, roots: Roots) -> tuple[str | None, str | None]:
+    """Return the tokenizer of a run as it may be used, or None and why not: an index is no more trusted in this."""
+    try:
+        return (str(roots.check_tokenizer(place)) if place else None), None
+    except LocatorError as error:
+        return None, str(error)
+
+
+def _read(row: Mapping[str, Any], root: Path, locators: Sequence[Locator], roots: Roots) -> Trajectory:
+    """Return a trajectory as its run's source reads it, with its text as far as the run's tokenizer can be used."""
+    plain = source_named(row["source"], None, row["mapping"])
+    tokenizer, problem = allowed_tokenizer(row["tokenizer"], roots)
+    try:
+        trajectory = source_named(row["source"], tokenizer, row["mapping"]).load(root, locators)
+    except LocatorError:
+        raise
+    except SourceError as error:  # a tokenizer that is none
+        trajectory, problem = plain.load(root, locators), str(error)
+    remarks = trajectory.metadata.setdefault("remarks", [])
+    remarks += [problem] if problem else []
+
+    def read_tokens() -> list[Tokens | None]:
+        try:
+            return trajectory.read_tokens()
+        except LocatorError:
+            raise
+        except SourceError as error:  # the tokenizer is opened only now
+            remarks.append(str(error))
+            return plain.load(root, locators).branch_tokens
+
+    return replace(trajectory, read_tokens=read_tokens)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from .sources.base import LocatorError
 
+MAX_TOKENIZER = 64 << 20  # bytes of a tokenizer.json; the largest published ones have about half of that
+
 
 class RootNotAllowed(LocatorError):
     """A run's folder that nobody on this machine has vouched for."""
@@ -37,12 +39,42 @@ class Roots:
             resolved = Path(root).resolve()
         except (OSError, RuntimeError, TypeError, ValueError):
             raise RootNotAllowed(f"This index points to {str(root)!r}, which is no folder.") from None
-        if any(resolved == path or resolved.is_relative_to(path) for path in self.allowed):
+        if self._holds(resolved):
             return resolved
         raise RootNotAllowed(
             f"This index points to {str(root)!r}, which is not among the folders that may be read here. "
             f"If you trust it: rltracer roots add {str(root)!r}"
         )
+
+    def check_tokenizer(self, place: str | Path) -> Path:
+        """Return the tokenizer.json that an index names, by itself or by its folder, resolved.
+
+        Raises LocatorError where it is in no allowed folder and not allowed itself, is missing or is too large.
+        """
+        try:
+            file = tokenizer_file(Path(place))
+            size = file.stat().st_size if file.is_file() else None
+        except (OSError, RuntimeError, TypeError, ValueError):
+            raise LocatorError(f"The tokenizer {str(place)!r} of this index cannot be read.") from None
+        if not self._holds(file):
+            raise RootNotAllowed(
+                f"This index names the tokenizer {str(place)!r}, which is not among what may be read here. "
+                f"If you trust it: rltracer roots add {str(file)!r}"
+            )
+        if size is None:
+            raise LocatorError(f"There is no tokenizer.json at {str(place)!r} any more.")
+        if size > MAX_TOKENIZER:
+            raise LocatorError(f"The tokenizer {str(place)!r} has {size:,} bytes; at most {MAX_TOKENIZER:,} are read.")
+        return file
+
+    def _holds(self, resolved: Path) -> bool:
+        return any(resolved == path or resolved.is_relative_to(path) for path in self.allowed)
+
+
+def tokenizer_file(place: Path) -> Path:
+    """Return the tokenizer.json at a place, itself or its folder, with every link followed."""
+    place = place.expanduser()
+    return (place / "tokenizer.json" if place.is_dir() else place).resolve()
 
 
 def roots_file() -> Path:
@@ -66,7 +98,7 @@ def remembered_roots() -> list[Path]:
 
 
 def remember_root(root: Path) -> None:
-    """Add a folder to the user's list. Raises OSError where the list cannot be written."""
+    """Add a folder, or a single file, to the user's list. Raises OSError where the list cannot be written."""
     resolved = root.resolve()
     known = remembered_roots()
     if resolved not in known and "\n" not in str(resolved):

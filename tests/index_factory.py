@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,7 +28,7 @@ def new_index(path: Path) -> sqlite3.Connection:
     if "group_pass_rate" not in columns:
         connection.execute(derived.STATISTICS_COLUMNS)
     for statement in statements(derived.STATISTICS_TABLES + derived.STATISTICS_INDEXES + STATISTICS_VIEWS):
-        if not any(f" {name}" in statement.split("(")[0].split(" as")[0] for name in present):
+        if re.match(r"create (?:table|index|view) (\w+)", statement)[1] not in present:
             connection.execute(statement)
     return connection
 

@@ -17,7 +17,7 @@ def index(database: Path, root: Path, success: tuple[str, float] | None = None, 
     source = source_for(root)
     connection = open_for_writing(database)
     try:
-        run_id = ensure_run(connection, source.name, root)
+        run_id = ensure_run(connection, source, root)
         if success:
             set_success(connection, run_id, *success)
         return refresh_run(connection, source, root, run_id, **options)

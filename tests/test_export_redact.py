@@ -33,7 +33,9 @@ SECRETS = {
 
 
 @pytest.mark.parametrize(("kind", "secret"), SECRETS.items(), ids=SECRETS)
-@pytest.mark.parametrize("around", ["{}", "export KEY={} && run", "the key ({}), as said", '{{"key": "{}"}}', "x\n{}\ny"])
+@pytest.mark.parametrize(
+    "around", ["{}", "export KEY={} && run", "the key ({}), as said", '{{"key": "{}"}}', "x\n{}\ny"]
+)
 def test_each_kind_is_found_in_text(kind: str, secret: str, around: str) -> None:
     found: Counter[str] = Counter()
     text = redact_text(around.format(secret), found)

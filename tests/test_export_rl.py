@@ -55,7 +55,7 @@ def test_a_row_that_does_not_fit_fails_the_export(tmp_path: Path, idx: Any, chan
 def test_data_that_is_no_rows_is_a_sentence(tmp_path: Path, content: str) -> None:
     database = indexed(tmp_path, {1: [rollout("a", "q0")]})
     (tmp_path / "train.jsonl").write_text(content)
-    with pytest.raises(ExportError, match="row 0 of .* is no JSON"):
+    with pytest.raises(ExportError, match=r"row 0 of .* is no JSON"):
         export(spec(database, rl_data_path=tmp_path / "train.jsonl"), tmp_path / "out.jsonl", mode="rl")
 
 

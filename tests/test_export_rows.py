@@ -38,7 +38,12 @@ def test_identical_branches_are_one_row(tmp_path: Path) -> None:
 
 
 def test_a_branch_that_the_policy_did_not_sample_is_left_out(tmp_path: Path) -> None:
-    said = [message("user", "Say hi."), message("assistant", "hi"), message("user", "Judge."), message("assistant", "ok")]
+    said = [
+        message("user", "Say hi."),
+        message("assistant", "hi"),
+        message("user", "Judge."),
+        message("assistant", "ok"),
+    ]
     nodes = nodes_of(said, [None, 0, None, 2])
     nodes[3]["sampled"] = False
     [row] = rows_of(tmp_path, trace(nodes=nodes, id="a"))
@@ -49,7 +54,9 @@ def test_a_trajectory_without_an_answer_is_rejected_and_replaced(tmp_path: Path)
     record = rollout("empty")
     record["nodes"] = nodes_of([message("user", "6 * 7?")])
     records = [record, *(rollout(f"t{n}") for n in range(2))]
-    rows = export(spec(indexed(tmp_path, {1: records})), tmp_path / "out.jsonl", keep_generation_errors=True, per_prompt=3)
+    rows = export(
+        spec(indexed(tmp_path, {1: records})), tmp_path / "out.jsonl", keep_generation_errors=True, per_prompt=3
+    )
     told = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
     assert (len(rows), told["rejected"]) == (2, {"no answer": 1})
 

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.export import DifficultyFilter, ExportError, FieldFilter, TableRows, TraceDataExporter, TraceRunSpec
+from rltracer_sqlite.export import (
+    DifficultyFilter,
+    ExportError,
+    FieldFilter,
+    TableRows,
+    TraceDataExporter,
+    TraceRunSpec,
+)
 from rltracer_sqlite.roots import RootNotAllowed, Roots
 from tests.export_runs import chosen, export, funnel, indexed, inspect, rollout, spec, uids, write_steps
 from tests.indexing import index, rows, value
@@ -48,7 +55,9 @@ def test_unscored_is_neither_correct_nor_incorrect(tmp_path: Path, acceptance: s
 
 
 def test_acceptance_follows_the_success_rule_of_the_run(tmp_path: Path) -> None:
-    database = indexed(tmp_path, {1: [rollout("a", calls=3), rollout("b", passed=True)]}, success=("metrics.num_turns", 2))
+    database = indexed(
+        tmp_path, {1: [rollout("a", calls=3), rollout("b", passed=True)]}, success=("metrics.num_turns", 2)
+    )
     assert chosen(spec(database), per_prompt=9) == ["a"]
     assert inspect(spec(database))["runs"][0]["success"] == "metrics.num_turns >= 2"
 
@@ -60,9 +69,7 @@ def test_a_prompt_of_which_nothing_is_scored_has_no_difficulty(tmp_path: Path) -
     assert chosen(spec(database), acceptance="any", difficulty=DifficultyFilter(max_pass_rate=1)) == []
 
 
-@pytest.mark.parametrize(
-    ("split", "expected"), [("train", ["t"]), ("eval", ["e"]), (None, ["e", "t"])]
-)
+@pytest.mark.parametrize(("split", "expected"), [("train", ["t"]), ("eval", ["e"]), (None, ["e", "t"])])
 def test_a_split_is_chosen_and_train_is_the_default(tmp_path: Path, split: str | None, expected: list[str]) -> None:
     write_steps(tmp_path / "run", {1: [rollout("t", "a")]})
     write_steps(tmp_path / "run", {1: [rollout("e", "b")]}, split="eval")
@@ -92,7 +99,9 @@ ERRORS: list[tuple[str, dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("facts", "kept"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
-def test_generation_errors_are_dropped_and_scoring_errors_kept(tmp_path: Path, facts: dict[str, Any], kept: bool) -> None:
+def test_generation_errors_are_dropped_and_scoring_errors_kept(
+    tmp_path: Path, facts: dict[str, Any], kept: bool
+) -> None:
     database = indexed(tmp_path, {1: [rollout("a", **facts)]})
     assert bool(chosen(spec(database))) is kept
     assert chosen(spec(database), keep_generation_errors=True) == ["a"]
@@ -101,7 +110,9 @@ def test_generation_errors_are_dropped_and_scoring_errors_kept(tmp_path: Path, f
 
 
 def test_an_episode_that_never_ran_is_a_generation_error(tmp_path: Path) -> None:
-    append(tmp_path / "run" / "rollouts" / "step_1" / "train" / "all" / "traces.jsonl", episode([], errors=[{"type": "X"}]))
+    append(
+        tmp_path / "run" / "rollouts" / "step_1" / "train" / "all" / "traces.jsonl", episode([], errors=[{"type": "X"}])
+    )
     index(tmp_path / "x.sqlite", tmp_path / "run")
     told = funnel(inspect(spec(tmp_path / "x.sqlite"), acceptance="any"))
     assert (told["accepted"], told["sampled without an error"]) == (1, 0)
@@ -294,7 +305,7 @@ def test_runs_of_one_index_and_of_several(tmp_path: Path) -> None:
     specs = [TraceRunSpec.from_index(tmp_path / "two.sqlite", name) for name in ("b", "a")]
     found = export([*specs, tmp_path / "one.sqlite"], tmp_path / "o.jsonl", per_prompt=1)
     assert [uid[0] for uid in uids(found)] == ["b", "a", "c"]
-    with pytest.raises(ExportError, match="Which run .* It holds: a, b"):
+    with pytest.raises(ExportError, match=r"Which run .* It holds: a, b"):
         chosen(TraceRunSpec.from_index(tmp_path / "two.sqlite"))
 
 

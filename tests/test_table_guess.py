@@ -25,7 +25,7 @@ INVENTED = {
                            "outcome": {"score": 0.5}}, "meta": {"iter": 3, "task_type": "maze"}},
     "plain": {"question": "q", "response": "a", "score": 0.5, "iteration": 3, "dataset": "maze"},
     "scores": {"prompt": "q", "response": "a", "rewards": [0.25, 0.25], "step": 3, "env": "maze"},
-    "columns": {"input": ["q", "q"], "output": ["a", "a"], "score": [0.5, 0.5], "step": [3, 3], "env": ["maze", "maze"]},
+    "columns": {"input": ["q"] * 2, "output": ["a"] * 2, "score": [0.5] * 2, "step": [3] * 2, "env": ["maze"] * 2},
     "lists of one": {"input": ["q"], "output": ["a"], "score": [0.5], "step": [3], "env": ["maze"]},
     "json text": {"conversation": json.dumps([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]),
                   "r": 0.5, "update": 3, "domain": "maze"},
@@ -100,7 +100,7 @@ def test_parquet_and_sqlite_files(tmp_path: Path) -> None:
     assert 'table = "samples"' in guess_mapping(tmp_path / "a.db").toml
     connection.execute("create table more (a)")
     connection.close()
-    with pytest.raises(SourceError, match="more, samples|samples, more"):
+    with pytest.raises(SourceError, match=r"more, samples|samples, more"):
         guess_mapping(tmp_path / "a.db")
 
 

@@ -71,7 +71,7 @@ def check(name: str, root: Path) -> list[Any]:
 
 
 LINES = [
-    b'{"messages": [{"role": "user", "content": "\\ud800"}, {"role": "assistant", "content": "\\udc00x"}], "reward": 1}',
+    b'{"messages": [{"role": "user", "content": "\\ud800"}, {"role": "assistant", "content": "\\udc00x"}]}',
     b'{"messages": [{"role": {"a": 1}, "content": 5}], "reward": [1]}',
     b'{"messages": [{"role": "assistant", "tool_calls": "x"}], "reward": 1e999}',
     b'{"messages": [{"role": "user", "content": ' + b"[" * 2000 + b"]" * 2000 + b'}], "reward": 1}',

@@ -25,7 +25,7 @@ from tests.table_samples import CONTEXT, SAMPLES, Row, verl, write_lines, write_
 def index(database: Path, reader: Source, root: Path) -> Refreshed:
     connection = open_for_writing(database)
     try:
-        return refresh_run(connection, reader, root, ensure_run(connection, reader.name, root))
+        return refresh_run(connection, reader, root, ensure_run(connection, reader, root))
     finally:
         finish_writing(connection)
 

@@ -26,7 +26,7 @@ def index(database: Path, root: Path, tokenizer: Path | None = None, layout: str
     source = PrimeRLSource(str(tokenizer) if tokenizer else None, layout)
     connection = open_for_writing(database)
     try:
-        run_id = ensure_run(connection, source.name, root, tokenizer=source.tokenizer)
+        run_id = ensure_run(connection, source, root)
         return refresh_run(connection, source, root, run_id)
     finally:
         finish_writing(connection)
@@ -171,7 +171,7 @@ def test_a_tokenizer_that_has_gone_still_shows_the_ids(tmp_path: Path, tokenizer
     index(tmp_path / "x.sqlite", tmp_path / "run", tokenizer)
     (tokenizer / "tokenizer.json").unlink()
     connection = open_index(tmp_path / "x.sqlite")
-    loaded = load_trajectory(connection, 1, Roots([tmp_path / "run"]))
+    loaded = load_trajectory(connection, 1, Roots([tmp_path]))
     connection.close()
     assert loaded.tokens is not None
     assert any("no tokenizer.json" in remark for remark in loaded.metadata["remarks"])

@@ -1,4 +1,4 @@
-"""A source for .chatlog files: a line "# reward=1 step=3", then lines "user: …" and "assistant: …", then an empty line."""
+"""A source for .chatlog files: a line "# reward=1 step=3", lines "user: …" and "assistant: …", and an empty line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ BLOCK = re.compile(rb"# reward=([\d.]+) step=(\d+)\n((?:.+\n)+)\n")
 
 
 class ChatlogSource:
-    """Files whose names end in .chatlog."""
-
     name = "chatlog"
 
     def __init__(self, tokenizer: str | None = None) -> None:
-        self.tokenizer = tokenizer
+        """Every source is given a tokenizer; this one needs none."""
 
     def recognises(self, root: Path) -> bool:
-        return any((base_folder(root) / shard.file).read_bytes().startswith(b"# reward=") for shard in self.shards(root))
+        return any(shard.path.endswith(".chatlog") for shard in self.shards(root))
 
     def shards(self, root: Path) -> list[Shard]:
         base, files = base_folder(root), [root] if root.is_file() else sorted(root.rglob("*.chatlog"))
@@ -32,26 +30,24 @@ class ChatlogSource:
     def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         with open_shard(root, shard.path) as reader:
             data = reader.pread(reader.size() - start.offset, start.offset)
-        end, line = 0, start.line
+        end = 0
         for block in BLOCK.finditer(data):
-            first = start.line + data.count(b"\n", 0, block.start()) + 1
-            yield _read(shard, block, start.offset + block.start(), first)[0]
-            end, line = block.end(), start.line + data.count(b"\n", 0, block.end())
-        yield Position(start.offset + end, line, len(data) - end)
+            line, end = start.line + data.count(b"\n", 0, block.start()) + 1, block.end()
+            yield _read(shard, block, start.offset + block.start(), line)[0]
+        yield Position(start.offset + end, start.line + data.count(b"\n", 0, end), len(data) - end)
 
     def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
         place = locators[0]
         raw = read_bytes(root, place.path, place.byte_offset, place.byte_length)
         if (block := BLOCK.fullmatch(raw)) is None:
             raise LocatorError(f"{place.path} has changed since it was indexed. Index the run again.")
-        shard = Shard(place.path, place.path, place.layout)
-        entry, messages = _read(shard, block, place.byte_offset, place.line or 1)
+        entry, messages = _read(Shard(place.path, place.path, "chatlog"), block, place.byte_offset, place.line or 1)
         return trajectory_of(entry, place, messages, raw, {"messages": messages})
 
 
 def _read(shard: Shard, block: re.Match[bytes], offset: int, line: int) -> tuple[Entry, list[dict[str, str]]]:
-    turns = (text.partition(": ") for text in block[3].decode(errors="replace").splitlines())
-    messages = [{"role": role, "content": content} for role, _, content in turns]
+    spoken = (said.partition(": ")[::2] for said in block[3].decode(errors="replace").splitlines())
+    messages = [{"role": role, "content": content} for role, content in spoken]
     entry = entry_of(shard, messages, offset, len(block[0]), line, reward=float(block[1]))
     entry.step = int(block[2])
     return entry, messages

@@ -42,7 +42,7 @@ def test_a_log_that_grows_is_read_on(tmp_path: Path) -> None:
     source = ChatlogSource()
     (shard,) = source.shards(tmp_path)
     *_, reached = source.scan(tmp_path, shard)
-    assert (reached.offset, reached.line, reached.waiting) == (len(LOG), 8, 33)
+    assert (reached.offset, reached.line, reached.waiting) == (len(LOG), 8, 34)
     log.write_text(LOG + "# reward=1 step=4\nuser: half a block\nassistant: no\n\n")
     entry, reached = source.scan(tmp_path, shard, reached)
     assert (entry.step, entry.line, reached.waiting) == (4, 9, 0)

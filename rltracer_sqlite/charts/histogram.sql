@@ -2,7 +2,7 @@
 with {groups},
 pooled as (
     select place, step_first, sum(scored) as n, sum(successes) as c
-    from selected where scored > 0 group by place, env, prompt_id
+    from selected where scored > 0 group by place, prompt_id, env
 ),
 binned as (
     select place, step_first, n, c, case

@@ -3,7 +3,7 @@
 with {groups},
 pooled as (
     select split, place, step_first, sum(scored) as n, sum(successes) as c
-    from selected where scored > 0 and place is not null group by split, place, env, prompt_id
+    from selected where scored > 0 and place is not null group by place, prompt_id, split, env
 ),
 totals as (
     select split, step_first, count(*) as prompts, sum(n) as scored, sum(c) as successes, sum(c) * 1.0 / sum(n) as rate,

@@ -52,7 +52,7 @@ def theme_config(theme: str) -> dict[str, Any]:
         "bar": {"color": colours["category"][0]},
         "rule": {"color": muted, "strokeWidth": 1},
         "text": {"color": ink, "fontSize": 11.5},
-        "style": {"sign": {"stroke": colours["background"]}},
+        "style": {"sign": {"color": colours["background"]}},
     }  # fmt: skip
 
 

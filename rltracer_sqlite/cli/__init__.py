@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from importlib import import_module
-from typing import NoReturn
 
 import click
 
@@ -15,6 +13,7 @@ COMMANDS = {
     "index": ("index", "Index runs into a SQLite database (the same as rltracer-index)."),
     "inspect": ("inspect", "Look at a run, a step, a prompt or a trajectory in the terminal."),
     "metadata": ("metadata", "Print Datasette metadata for an index."),
+    "sources": ("sources", "List the kinds of files that are read, show a mapping, or propose one."),
     "roots": ("roots", "List, add or remove the folders that an index may lead to."),
 }
 
@@ -55,23 +54,29 @@ def run(command: click.Command) -> None:
         # The reader of our output has left, for example `head`: nothing to complain about.
         sys.stderr.close()
         sys.exit(0)
-    except ValueError as error:
-        from ..index.database import IndexFileError
-        from ..sources.base import SourceError
-
-        if not isinstance(error, (SourceError, IndexFileError)):
+    except Exception as error:  # the edge: what a person can mend is said in a sentence, anything else is a bug
+        sentence = _explained(error)
+        if sentence is None:
             raise
-        _fail(str(error))
-    except sqlite3.Error as error:
+        click.echo(f"Error: {printable(sentence)}", err=True)
+        sys.exit(1)
+
+
+def _explained(error: Exception) -> str | None:
+    # Imported here, since only an error needs them.
+    import sqlite3
+
+    from ..index.database import IndexFileError
+    from ..sources.base import SourceError
+
+    if isinstance(error, (SourceError, IndexFileError)):
+        return str(error)
+    if isinstance(error, sqlite3.Error):
         # A database that was damaged, or changed by hand; it can be made again from the files.
-        _fail(f"The index cannot be used: {error}. Make it again with --rebuild.")
-    except OSError as error:
-        _fail(f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}.")
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"Error: {printable(sentence)}", err=True)
-    sys.exit(1)
+        return f"The index cannot be used: {error}. Make it again with --rebuild."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
+    return None
 
 
 def printable(text: str) -> str:

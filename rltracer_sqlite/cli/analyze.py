@@ -112,7 +112,7 @@ def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     index.parent.mkdir(parents=True, exist_ok=True)
     connection = open_for_writing(index)
     try:
-        run_id = ensure_run(connection, source.name, path, tokenizer=tokenizer)
+        run_id = ensure_run(connection, source, path)
         refresh_run(connection, source, path, run_id)
     finally:
         finish_writing(connection)

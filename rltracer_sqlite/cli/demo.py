@@ -18,7 +18,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     """Write a small sample run to FOLDER (default: demo), index it, and serve it with Datasette on this machine.
 
     The run is made up: eight steps of a policy that gets better at word problems, at a small shell, at pictures
-    and at explaining code. It shows what a run of your own will look like.
+    and at explaining code. It shows what a run of your own will look like. The last step holds tokens.
     """
     from ..index.database import finish_writing, open_for_writing
     from ..index.refresh import refresh_run
@@ -34,10 +34,11 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
         write_sample(run)
     except OSError as error:
         raise click.ClickException(f"The sample cannot be written: {error}.") from None
-    source = source_for(run)
+    tokenizer = str((run / "tokenizer").absolute())
+    source = source_for(run, tokenizer)
     connection = open_for_writing(database)
     try:
-        run_id = ensure_run(connection, source.name, run, "demo")
+        run_id = ensure_run(connection, source, run, "demo")
         refresh_run(connection, source, run, run_id)
         found = counts(connection, run_id)
     finally:

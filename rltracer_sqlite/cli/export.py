@@ -12,10 +12,8 @@ import click
 from . import printable
 
 if TYPE_CHECKING:
-    from ..export.preferences import ExportPreferences, FieldFilter
+    from ..export.preferences import ExportPreferences
     from ..export.runs import Progress, TraceRunSpec
-
-FIELD = re.compile(r"(?P<path>[^<>=?\s]+)(?P<missing>\??)\s*(?P<operator><=|>=|=)\s*(?P<value>.+)")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -158,6 +156,7 @@ def _steps(text: str | None) -> tuple[int | None, int | None]:
 
 
 def _preferences(options: dict[str, Any]) -> ExportPreferences:
+    from ..export.fields import parse_field
     from ..export.preferences import DifficultyFilter, ExportPreferences
 
     bounds = ("min_pass_rate", "max_pass_rate", "min_difficulty", "max_difficulty")
@@ -173,35 +172,6 @@ def _preferences(options: dict[str, Any]) -> ExportPreferences:
         include_tools=not options.pop("no_tools"),
         **options,
     )
-
-
-def parse_field(text: str) -> FieldFilter:
-    """Return the filter that a text such as 'metrics.num_turns<=8' or 'env=math,code' means."""
-    from ..export.preferences import ExportError, FieldFilter
-
-    match = FIELD.fullmatch(text.strip())
-    if not match:
-        raise ExportError(f"{text!r} is no filter; write PATH<=VALUE, PATH>=VALUE or PATH=VALUE,VALUE.")
-    path, missing, value = match["path"], bool(match["missing"]), match["value"].strip()
-    if match["operator"] == "=":
-        allowed = [one for part in value.split(",") for one in _values(part.strip())]
-        return FieldFilter(path, allowed_values=tuple(allowed), include_missing=missing)
-    try:
-        bound = float(value)
-    except ValueError:
-        raise ExportError(f"{value!r} in {text!r} is no number.") from None
-    low = match["operator"] == ">="
-    return FieldFilter(path, bound if low else None, None if low else bound, include_missing=missing)
-
-
-def _values(text: str) -> list[Any]:
-    """Return what a text on the command line may mean: itself, and the number or truth value that it spells."""
-    if text.lower() in ("true", "false"):
-        return [text, text.lower() == "true"]
-    try:
-        return [text, float(text)]
-    except ValueError:
-        return [text]
 
 
 def report(told: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ class Options:
     name: str | None
     tokenizer: str | None
     layout: str | None
+    mapping: Path | None
     rebuild: bool
     quiet: bool
 
@@ -51,6 +52,11 @@ class Options:
     help="Which files to read where a run holds both. Default: traces where they hold the training rollouts.",
 )
 @click.option(
+    "--mapping",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A TOML file that says how to read tables of your own; see rltracer sources --help.",
+)
+@click.option(
     "--rebuild", is_flag=True, help="Make the database anew; the old one stays until the new one is complete."
 )
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -63,6 +69,7 @@ def command(
     success: str | None,
     tokenizer: str | None,
     layout: str | None,
+    mapping: Path | None,
     rebuild: bool,
     quiet: bool,
 ) -> None:
@@ -81,7 +88,8 @@ def command(
     if name and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
     rule = parse_success(success) if success else None
-    options = Options(parse_steps(steps), rule, discover, name, tokenizer, layout, rebuild, quiet)
+    tokenizer = tokenizer and _found_tokenizer(tokenizer)
+    options = Options(parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, rebuild, quiet)
     from ..index.lock import WriterLock
 
     with WriterLock(database, "indexing"):
@@ -157,12 +165,11 @@ def _check_all_named(database: Path, roots: tuple[Path, ...]) -> None:
 def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path) -> bool:
     """Index each run into `target` and print the summary; say whether every run that is not empty gave trajectories."""
     from ..index.database import finish_writing, open_for_writing, remove_database
-    from ..sources import source_for
     from .report import nothing_found, summary
 
     started = time.perf_counter()
     # Every run is looked at before the database is touched: a wrong path changes nothing.
-    sources = [(root, source_for(root, options.tokenizer, options.layout)) for root in roots]
+    sources = [(root, _source(root, options)) for root in roots]
     existed = target.exists()
     connection = open_for_writing(target)
     try:
@@ -179,25 +186,50 @@ def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path)
     return not empty
 
 
+def _source(root: Path, options: Options) -> Source:
+    if options.mapping is None:
+        from ..sources import source_for
+
+        return source_for(root, options.tokenizer, options.layout)
+    from ..sources.base import SourceError
+    from ..sources.table import mapping_source
+
+    source = mapping_source(options.mapping, options.tokenizer)
+    if not root.exists():
+        raise SourceError(f"{root} does not exist.")
+    return source
+
+
 def _index_run(connection: sqlite3.Connection, source: Source, root: Path, options: Options) -> Refreshed:
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run, set_success
     from .report import ProgressBar
 
-    run_id = ensure_run(connection, source.name, root, options.name, options.tokenizer)
+    run_id = ensure_run(connection, source, root, options.name)
     if options.rule:
         set_success(connection, run_id, *options.rule)
     with ProgressBar(root, options.quiet) as progress:
         done = refresh_run(connection, source, root, run_id, options.steps, options.discover, progress)
-    _remember(root)
+    _remember(root, options.tokenizer)
     return done
 
 
-def _remember(root: Path) -> None:
-    from ..roots import remember_root
+def _found_tokenizer(place: str) -> str:
+    """Return the place of a tokenizer as the index keeps it. Raises SourceError where there is none."""
+    from ..tokens.tokenizer import load_tokenizer
+
+    load_tokenizer(place)
+    return str(Path(place).expanduser().absolute())
+
+
+def _remember(root: Path, tokenizer: str | None) -> None:
+    from ..roots import remember_root, tokenizer_file
 
     try:
         remember_root(root)
+        if tokenizer:
+            # The file alone: what lies around it, perhaps in a home folder, was not vouched for.
+            remember_root(tokenizer_file(Path(tokenizer)))
     except OSError as error:
         click.echo(f"Note: the list of roots cannot be written ({error}); see rltracer roots --help.", err=True)
 

@@ -38,7 +38,7 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     "password in an address": re.compile(r"(?<=://)(?P<user>[^\s/:@\"'\\]{1,100}):[^\s/@\"'\\]{1,200}(?=@)"),
     "assigned secret": re.compile(
         r"(?P<name>(?:secret_access_key|api_key|apikey|api_secret|client_secret|auth_token|access_token|password|passwd)"
-        r"[\"'\\]{0,4}\s{0,3}[:=]\s{0,3}[\"'\\]{0,4})(?P<value>[A-Za-z0-9_\-./+=]{16,300})(?![A-Za-z0-9(\[])",
+        r"[\"'\\]{0,4}\s{0,3}[:=]\s{0,3}[\"'\\]{0,4})(?=[^\s\"'\\]{0,300}\d)(?P<value>[A-Za-z0-9_\-./+=]{16,300})(?![A-Za-z0-9_\-./+=(\[])",
         re.IGNORECASE,
     ),
 }

@@ -148,7 +148,7 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
     first = spec.step_start if spec.step_start is not None else steps[0]
     last = spec.step_end if spec.step_end is not None else steps[1]
     success = f"{run.success_path} >= {run.success_threshold:g}"
-    source = source_named(run.source, run.tokenizer)
+    source = source_named(run.source, run.tokenizer, run.mapping)
     return OpenRun(
         number, spec, index, run.id, spec.name or run.name, run.root, source, roots, success, first, last
     )  # fmt: skip
@@ -173,7 +173,7 @@ def _index_folder(spec: TraceRunSpec, root: Path, progress: Progress | None) -> 
     index.parent.mkdir(parents=True, exist_ok=True)
     connection = open_for_writing(index)
     try:
-        run_id = ensure_run(connection, source.name, root)
+        run_id = ensure_run(connection, source, root)
         told = None if progress is None else lambda done, total: progress("Indexing", done, total)
         refresh_run(connection, source, root, run_id, steps=lambda step: _is_asked(spec, step), progress=told)
     finally:

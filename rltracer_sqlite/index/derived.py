@@ -30,7 +30,7 @@ create table step_values (
 # A facet counts by reading one index from end to end, so it holds what people filter by as well.
 STATISTICS_INDEXES = """
 create index step_values_step on step_values(run_id, step, split);
-create index prompt_groups_pass_rate on prompt_groups(pass_rate, run_id, split, env, step);
+create index prompt_groups_pass_rate on prompt_groups(pass_rate, run_id, split, env, step, zero_variance);
 create index trajectories_group_pass_rate
     on trajectories(group_pass_rate, run_id, split, env, success, step, stop_condition);
 """

@@ -23,6 +23,7 @@ class Run(NamedTuple):
     root: str
     source: str
     tokenizer: str | None
+    mapping: str | None
     success_path: str
     success_threshold: float
 
@@ -39,7 +40,8 @@ def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[s
     cursor = connection.execute(
         """
         select t.*, s.path as shard_path, s.state as shard_state, s.layout as layout, r.name as run,
-            r.root as root, r.source as source, r.tokenizer as tokenizer
+            r.root as root, r.source as source, r.tokenizer as tokenizer,
+            r.mapping as mapping
         from trajectories t join shards s on s.id = t.shard_id join runs r on r.id = t.run_id
         where t.id = ?
         """,

@@ -5,31 +5,40 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from ..sources.base import Source, SourceError
 from .database import transaction
 from .rows import DEFAULT_SUCCESS
 from .statistics import apply_success, refresh_steps, utc_now
 
 
-def ensure_run(
-    connection: sqlite3.Connection, source: str, root: Path, name: str | None = None, tokenizer: str | None = None
-) -> int:
-    """Return the id of the run at `root`, making its row when it is new."""
+def ensure_run(connection: sqlite3.Connection, source: Source, root: Path, name: str | None = None) -> int:
+    """Return the id of the run at `root`, making its row when it is new, and keep how its source reads it."""
     where = str(root.resolve())
-    found = connection.execute("select id, name from runs where root = ?", (where,)).fetchone()
-    if found:
-        if name and name != found[1]:
-            connection.execute("update runs set name = ? where id = ?", (_free_name(connection, name), found[0]))
-        if tokenizer:
-            connection.execute("update runs set tokenizer = ? where id = ?", (tokenizer, found[0]))
-        return int(found[0])
-    cursor = connection.execute(
-        """
-        insert into runs (name, root, source, tokenizer, success_path, success_threshold, created_at)
-        values (?, ?, ?, ?, ?, ?, ?)
-        """,
-        (_free_name(connection, name or run_name(root)), where, source, tokenizer, *DEFAULT_SUCCESS, utc_now()),
-    )
-    return int(cursor.lastrowid or 0)
+    mapping = getattr(getattr(source, "mapping", None), "text", None)
+    tokenizer, step_kind = getattr(source, "tokenizer", None), getattr(source, "step_kind", None)
+    found = connection.execute("select id, name, source from runs where root = ?", (where,)).fetchone()
+    if not found:
+        cursor = connection.execute(
+            """
+            insert into runs (name, root, source, tokenizer, mapping, step_kind, success_path, success_threshold,
+                created_at)
+            values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (_free_name(connection, name or run_name(root)), where, source.name, tokenizer, mapping, step_kind,
+             *DEFAULT_SUCCESS, utc_now()),
+        )  # fmt: skip
+        return int(cursor.lastrowid or 0)
+    run_id, old_name, old_source = found
+    if old_source != source.name:
+        raise SourceError(f"{root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
+    if name and name != old_name:
+        connection.execute("update runs set name = ? where id = ?", (_free_name(connection, name), run_id))
+    if tokenizer or mapping:
+        connection.execute(
+            "update runs set tokenizer = coalesce(?, tokenizer), mapping = ?, step_kind = ? where id = ?",
+            (tokenizer, mapping, step_kind, run_id),
+        )
+    return int(run_id)
 
 
 def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshold: float) -> None:

@@ -13,6 +13,8 @@ create table runs (
     root text not null,                -- the folder that shard paths are relative to
     source text not null,              -- the kind of files: prime-rl, …
     tokenizer text,                    -- the tokenizer used to turn ids into text, if any
+    mapping text,                      -- how its tables are read, as TOML, where a mapping says it
+    step_kind text,                    -- what a step counts, where the source says it: training steps, evaluations, …
     success_path text not null,        -- the recorded value that decides success, as a dotted path
     success_threshold real not null,   -- a success is a trajectory whose value is at least this
     success_chosen integer not null default 0, -- 1: the rule was given by a person; 0: it is the default

@@ -1,18 +1,19 @@
 """The shape of a record: drafts become version 1 traces, and traces episodes, as verifiers writes them.
 
-Keys stand in the order of verifiers' classes. Token arrays are left out, as by an endpoint that returns none;
-the counts in `usage` are estimates, at four bytes of UTF-8 a token.
+Keys stand in the order of verifiers' classes. Where a draft comes without tokens, as from an endpoint that returns
+none, the counts in `usage` are estimates, at four bytes of UTF-8 a token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 
+from .sampling import NodeTokens
 from .task import Draft, Record, Task
 
 MODELS = {"agent": "Qwen/Qwen3-4B", "solver": "Qwen/Qwen3-4B", "judge": "Qwen/Qwen3-8B"}
@@ -69,9 +70,11 @@ def agent_record(task: Task, name: str) -> Record:
     return {"config": config, "runtime": runtime, "name": name, "trainable": name != "judge"}
 
 
-def trace_record(task: Task, draft: Draft, uid: str, agent: str, began: float) -> Record:
-    """Return a draft as a trace that began at a Unix time in seconds."""
-    nodes, calls, ended = _nodes_and_calls(task, draft, MODELS[agent], began + 2)
+def trace_record(
+    task: Task, draft: Draft, uid: str, agent: str, began: float, tokens: Sequence[NodeTokens] = ()
+) -> Record:
+    """Return a draft as a trace that began at a Unix time in seconds; `tokens` are those of each node, or none."""
+    nodes, calls, ended = _nodes_and_calls(task, draft, MODELS[agent], began + 2, tokens)
     sampling = round(sum(call["time"]["end"] - call["time"]["start"] for call in calls), 3)
     waiting = round(ended - began - 2 - sampling, 3)
     span = {"start": began + 2, "end": ended, "model": {"duration": sampling}, "harness": {"duration": waiting}}
@@ -137,7 +140,9 @@ def with_totals(episode: Record) -> Record:
     return {**episode, **{name: sum(trace[name] for trace in episode["traces"]) for name in names}}
 
 
-def _nodes_and_calls(task: Task, draft: Draft, model: str, now: float) -> tuple[list[Record], list[Record], float]:
+def _nodes_and_calls(
+    task: Task, draft: Draft, model: str, now: float, measured: Sequence[NodeTokens]
+) -> tuple[list[Record], list[Record], float]:
     nodes: list[Record] = []
     calls: list[Record] = []
     context: list[int] = []  # tokens up to and with each node, along its branch
@@ -145,21 +150,40 @@ def _nodes_and_calls(task: Task, draft: Draft, model: str, now: float) -> tuple[
     for index, node in enumerate(draft.nodes):
         parent, message, sampled = node["parent"], node["message"], node["sampled"]
         before, known = (0, 0) if parent is None else (context[parent], cached[parent])
-        tokens = _tokens(message)
-        context.append(before + tokens)
+        size = _measured(measured[index]) if measured else _estimated(message, sampled)
+        context.append(before + size.context + size.sampled)
         cached.append(context[index] if sampled else known)
-        took = tokens / TOKENS_PER_SECOND if sampled else TOOL_SECONDS if message["role"] == "tool" else 0.0
+        took = size.sampled / TOKENS_PER_SECOND if sampled else TOOL_SECONDS if message["role"] == "tool" else 0.0
         began, now = now, round(now + took, 3)
         if sampled:
-            usage = {"prompt_tokens": before, "completion_tokens": tokens, "cached_input_tokens": known}
-            usage["reasoning_tokens"] = _estimate(message.get("reasoning_content", ""))
+            usage = {"prompt_tokens": before + size.context, "completion_tokens": size.sampled}
+            usage |= {"cached_input_tokens": known, "reasoning_tokens": size.thinking}
             reason = "tool_calls" if "tool_calls" in message else "length" if draft.cut else "stop"
             made = {"model": model, "endpoint": "/chat/completions", "finish_reason": reason, "usage": usage}
             calls.append({"node": index, **made, "time": {"start": began, "end": now}})
         place = {"parent": parent} if parent is not None else {"tools": list(task.tools)} if task.tools else {}
         edges = {"semantic_parents": node["semantic_parents"]}
-        nodes.append({**place, **edges, "message": message, "sampled": sampled, "timestamp": now})
+        arrays = measured[index].record() if measured else {}
+        nodes.append({**place, **edges, "message": message, "sampled": sampled, "timestamp": now, **arrays})
     return nodes, calls, now
+
+
+class Size(NamedTuple):
+    """The tokens of a node: of the template, sampled, and how many of the latter are reasoning."""
+
+    context: int
+    sampled: int
+    thinking: int
+
+
+def _measured(tokens: NodeTokens) -> Size:
+    return Size(len(tokens.context), len(tokens.sampled), tokens.thinking)
+
+
+def _estimated(message: Record, sampled: bool) -> Size:
+    if not sampled:
+        return Size(_tokens(message), 0, 0)
+    return Size(0, _tokens(message), _estimate(message.get("reasoning_content", "")))
 
 
 def _tokens(message: Record) -> int:

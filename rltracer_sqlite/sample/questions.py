@@ -20,12 +20,15 @@ CLOSINGS = {"en": "The answer is", "de": "Die Antwort ist", "es": "La respuesta 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its answer, ways of thinking that lead there, and mistakes with where each one leads."""
+    """A question, its answer, ways of thinking that lead there, and mistaken ones.
+
+    A mistaken one has the answer that it leads to, and the words where it leaves the right way.
+    """
 
     text: str
     answer: int
     right: tuple[str, ...]
-    wrong: tuple[tuple[str, int], ...]
+    wrong: tuple[tuple[str, int, str], ...]
     language: str = "en"
 
 
@@ -37,7 +40,8 @@ def count_jars(crates: int, jars: int, loose: int) -> Question:
         f"{crates} crates of {jars} jars are {packed} jars. With the {loose} loose ones that makes {total}.",
         f"{crates} × {jars} = {packed}, and {packed} + {loose} = {total}.",
     )
-    return Question(text, total, right, ((f"{crates} × {jars} = {packed}, and that is all of them.", packed),))
+    wrong = ((f"{crates} × {jars} = {packed}, and that is all of them.", packed, "that is all"),)
+    return Question(text, total, right, wrong)
 
 
 def average_speed(way: int, out: int, back: int) -> Question:
@@ -55,8 +59,12 @@ def average_speed(way: int, out: int, back: int) -> Question:
         f"The mean of the speeds, {mean}, is too high: most time passes at {back}. {times} {2 * way} km make {speed}.",
     )
     wrong = (
-        (f"Two speeds over the same distance, so I take their mean: ({out} + {back}) / 2 = {mean}.", mean),
-        (f"{times} The depot is {way} km away, and {way} / {hours} = {way // hours}.", way // hours),
+        (f"Two speeds over the same distance, so I take their mean: ({out} + {back}) / 2 = {mean}.", mean, "I take"),
+        (
+            f"{times} The depot is {way} km away, and {way} / {hours} = {way // hours}.",
+            way // hours,
+            f"{way} / {hours}",
+        ),
     )
     return Question(text, speed, right, wrong)
 
@@ -73,8 +81,8 @@ def count_posts(length: int, gap: int) -> Question:
         f"Pfosten bei 0, {gap}, {2 * gap}, …, {length} m. Das sind {gaps} Schritte, also {gaps + 1} Stellen.",
     )
     wrong = (
-        (f"Alle {gap} m ein Pfosten: {length} : {gap} = {gaps}. Also {gaps} Pfosten.", gaps),
-        (f"{gaps} Abstände. Dazu die Pfosten am Anfang und am Ende: {gaps} + 2 = {gaps + 2}.", gaps + 2),
+        (f"Alle {gap} m ein Pfosten: {length} : {gap} = {gaps}. Also {gaps} Pfosten.", gaps, f"{gaps} Pfosten"),
+        (f"{gaps} Abstände. Dazu die Pfosten am Anfang und am Ende: {gaps} + 2 = {gaps + 2}.", gaps + 2, "und am Ende"),
     )
     return Question(text, gaps + 1, right, wrong, "de")
 
@@ -94,10 +102,15 @@ def raise_and_cut(price: int, percent: int) -> Question:
     )
     euros = price + percent - rise
     wrong = (
-        (f"Primero sube un {percent} % y luego baja un {percent} %. Se compensan: queda en {price}.", price),
+        (
+            f"Primero sube un {percent} % y luego baja un {percent} %. Se compensan: queda en {price}.",
+            price,
+            "Se compensan",
+        ),
         (
             f"Sube {percent} €: {price + percent}. Baja el {percent} % de {price}, o sea {rise}. Queda en {euros}.",
             euros,
+            f"de {price}",
         ),
     )
     return Question(text, raised - cut, right, wrong, "es")
@@ -110,9 +123,17 @@ def count_ones(last: int) -> Question:
     places = (last // 10, last // 100 * 10, last // 1000 * 100, 1000)
     listed = ", ".join(f"{name} {count}" for name, count in zip(PLACES, places, strict=True))
     wrong = (
-        (f"Full blocks only, the rests of the divisions are incomplete: {listed}. Sum {sum(places)}.", sum(places)),
-        (f"I count the numbers with a 1 in them, so 11 counts once: {holders} of {last}.", holders),
-        (f"1000 to 1999 lead with a 1: 1999 − 1000 = 999. Other places {total - 1000}. Sum {total - 1}.", total - 1),
+        (
+            f"Full blocks only, the rests of the divisions are incomplete: {listed}. Sum {sum(places)}.",
+            sum(places),
+            "are incomplete",
+        ),
+        (f"I count the numbers with a 1 in them, so 11 counts once: {holders} of {last}.", holders, "counts once"),
+        (
+            f"1000 to 1999 lead with a 1: 1999 − 1000 = 999. Other places {total - 1000}. Sum {total - 1}.",
+            total - 1,
+            "= 999",
+        ),
     )
     text = f"Somebody writes down all whole numbers from 1 to {last}. How often is the digit 1 written?"
     return Question(text, total, (), wrong)
@@ -120,11 +141,13 @@ def count_ones(last: int) -> Question:
 
 def attempt(question: Question, draft: Draft, passed: bool, rng: Random) -> None:
     """Think, answer and be scored; who passes forgets the box less often."""
-    thoughts = [(thought, question.answer) for thought in question.right] if passed else question.wrong
-    thought, value = rng.choice(thoughts)
+    thoughts = [(thought, question.answer, "") for thought in question.right] if passed else question.wrong
+    thought, value, mistake = rng.choice(thoughts)
     boxed = rng.random() < (0.9 if passed else 0.5)
     shown = f"\\boxed{{{value}}}" if boxed else f"**{value}**"
     draft.say(f"{CLOSINGS[question.language]} {shown}.", rng.choice(OPENINGS[question.language]) + thought)
+    if mistake:
+        draft.slip(mistake)
     draft.score(passed, {"correct": (float(passed), 1.0), "format": (float(boxed), 0.1)})
 
 

@@ -20,6 +20,7 @@ class Draft:
     rewards: dict[str, tuple[float | None, float]] = field(default_factory=dict)  # name -> score, weight
     metrics: dict[str, float | None] = field(default_factory=dict)
     info: Record = field(default_factory=dict)
+    slips: list[tuple[int, str]] = field(default_factory=list)  # a sampled node, and its words that are the mistake
     stop: str = "agent_completed"
     cut: bool = False  # the last message ran into the limit of output tokens
     errors: list[Record] = field(default_factory=list)
@@ -34,6 +35,10 @@ class Draft:
     def say(self, content: str, thought: str | None = None) -> int:
         """Append an answer of the model."""
         return self.add({"role": "assistant", "content": content, "reasoning_content": thought}, sampled=True)
+
+    def slip(self, words: str) -> None:
+        """Say which words of the latest message of the model are its mistake."""
+        self.slips.append((max(number for number, node in enumerate(self.nodes) if node["sampled"]), words))
 
     def tie(self, node: int, parent: int, meaning: str) -> None:
         """Say that a node of one branch follows from a node of another."""

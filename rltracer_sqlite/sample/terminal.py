@@ -77,12 +77,14 @@ def _count(log: Sequence[str], draft: Draft, passed: bool, rng: Random) -> None:
 def _grep_anywhere(log: Sequence[str], draft: Draft, rng: Random) -> int:
     value = sum("500" in line for line in log)
     draft.bash("grep -c 500 /app/access.log", f"{value}", "Every line with a 500 in it is such a request.")
+    draft.slip("is such a request")
     return value
 
 
 def _grep_line_end(log: Sequence[str], draft: Draft, rng: Random) -> int:
     broken = '{"command": "grep -c \'500$\' /app/access.log'
     draft.answer(draft.call("bash", broken, "The status is at the end of the line, so I anchor it there."), NOT_JSON)
+    draft.slip("at the end of the line")
     value = sum(line.endswith("500") for line in log)
     draft.bash("grep -c '500$' /app/access.log", f"{value}", "I forgot to close the string. Once more.")
     return value
@@ -90,6 +92,7 @@ def _grep_line_end(log: Sequence[str], draft: Draft, rng: Random) -> int:
 
 def _count_by_eye(log: Sequence[str], draft: Draft, rng: Random) -> int:
     draft.bash("cat /app/access.log", "\n".join(log), "I print the file and count the lines.")
+    draft.slip("count the lines")
     return count_errors(log) - rng.randrange(3, 9)
 
 
@@ -110,11 +113,14 @@ def _free_space(draft: Draft, passed: bool, rng: Random) -> None:
         report = "worker.log (3.8 GB) was emptied with `truncate`, and /var/log is at 6 %. The worker kept running."
     elif rng.random() < 0.5:
         draft.bash("rm /var/log/app/worker.log", "", "The big one is worker.log. Delete it, and its 3.8 GB are free.")
+        draft.slip("Delete it")
         report = "I deleted worker.log. That frees 3.8 GB, so /var/log has space again."
     else:
         for tool in ("gzip", "xz", "bzip2", "gzip -1", "zstd", "gzip -9"):
             failed = f"{tool.split()[0]}: /var/log/app/worker.log: No space left on device"
             draft.bash(f"{tool} /var/log/app/worker.log", failed, "Compressing keeps the data and makes it smaller.")
+            if tool == "gzip":
+                draft.slip("Compressing")
     _finish(draft, passed, report)
 
 

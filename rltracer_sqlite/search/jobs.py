@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..adapter import allowed_tokenizer
 from ..index.plan import fingerprints
 from ..index.queries import Run, runs
 from ..roots import Roots
@@ -44,7 +45,7 @@ def find_text_jobs(connection: sqlite3.Connection, roots: Roots, skipped: dict[s
             continue
         try:
             root = roots.check(run.root)
-            source = source_named(run.source, run.tokenizer)
+            source = source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
             if not root.exists():
                 raise SourceError(f"{root} does not exist.")
         except SourceError as error:

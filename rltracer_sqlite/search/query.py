@@ -82,9 +82,9 @@ def _near(inner: str) -> str:
 def _check(query: str) -> None:
     """Let SQLite itself say whether the query can be asked, of a table without rows."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(f"create virtual table nothing using fts5(body, content='', tokenize='{TOKENIZER}')")
+        connection.execute(f"create virtual table empty using fts5(body, content='', tokenize='{TOKENIZER}')")
         try:
-            connection.execute("select 1 from nothing where nothing match ?", (query,)).fetchall()
+            connection.execute("select 1 from empty where empty match ?", (query,)).fetchall()
         except sqlite3.Error as error:
             raise QueryError(_sentence(query, str(error))) from None
 

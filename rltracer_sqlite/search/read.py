@@ -15,7 +15,7 @@ from .records import TextRecord, decode_record, record_text
 
 PLAIN_RECORDS = {"prime-rl"}  # sources whose records `records` reads straight from their bytes
 BATCH_BYTES = 8 << 20  # of records that are read ahead
-BATCH_ROWS = 500
+BATCH_ROWS = 2_000
 
 
 class Row(NamedTuple):

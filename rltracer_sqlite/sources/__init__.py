@@ -9,7 +9,22 @@ from pathlib import Path
 from .base import Source, SourceError
 
 GROUP = "rltracer.sources"
-BUILT_IN = {"prime-rl": "rltracer_sqlite.sources.prime_rl:PrimeRLSource"}
+TABLES = "rltracer_sqlite.sources.table.built_in"
+# In the order in which they are asked: a chat file is what is left when no system knows its own.
+BUILT_IN = {
+    "prime-rl": "rltracer_sqlite.sources.prime_rl:PrimeRLSource",
+    "workflow": "rltracer_sqlite.sources.workflow:WorkflowSource",
+    "verl": f"{TABLES}:verl",
+    "trl": f"{TABLES}:trl",
+    "ms-swift": f"{TABLES}:ms_swift",
+    "nemo-rl": f"{TABLES}:nemo_rl",
+    "nemo-gym": f"{TABLES}:nemo_gym",
+    "skyrl": f"{TABLES}:skyrl",
+    "areal": f"{TABLES}:areal",
+    "roll": f"{TABLES}:roll",
+    "open-instruct": f"{TABLES}:open_instruct",
+    "chat": f"{TABLES}:chat",
+}
 
 
 def source_names() -> list[str]:
@@ -17,11 +32,18 @@ def source_names() -> list[str]:
     return [name for name, _ in _references()]
 
 
-def source_named(name: str, tokenizer: str | None = None) -> Source:
-    """Return a source by the name that an index keeps. Raises SourceError for one that is not installed."""
+def source_named(name: str, tokenizer: str | None = None, mapping: str | None = None) -> Source:
+    """Return a source by the name, and the mapping if any, that an index keeps of a run.
+
+    Raises SourceError for a source that is not installed and for a mapping that is none.
+    """
     for known, reference in _references():
         if known == name:
             return _load(reference, tokenizer)
+    if mapping is not None:
+        from .table import mapping_source_from_text
+
+        return mapping_source_from_text(mapping, tokenizer)
     raise SourceError(f"The source {name!r} is not installed here. Installed: {', '.join(source_names())}.")
 
 
@@ -44,6 +66,10 @@ def source_for(root: Path, tokenizer: str | None = None, layout: str | None = No
 
 def nothing_found(root: Path) -> str:
     """Say in a sentence what lies at a place where no source finds rollouts."""
+    from .table.refused import refusal
+
+    if reason := refusal(root):
+        return reason
     if root.is_file():
         with root.open("rb") as file:
             beginning = file.read(64)

@@ -12,6 +12,7 @@ from typing import Protocol
 from .base import LocatorError
 
 MAX_RECORD_BYTES = 1 << 30
+MAX_OFFSET = 1 << 62
 
 
 class ByteReader(Protocol):
@@ -42,10 +43,19 @@ def read_bytes(root: Path, path: str, offset: int, length: int) -> bytes:
 
     `path` and the numbers may come from a database, so they are not trusted. Raises LocatorError.
     """
-    if not all(type(number) is int for number in (offset, length)) or offset < 0 or not 0 < length <= MAX_RECORD_BYTES:
-        raise LocatorError(f"The place of a record in {path!r} is out of range: {length} bytes at {offset}.")
     with open_shard(root, path) as reader:
+        return read_place(reader, path, offset, length)
+
+
+def read_place(reader: ByteReader, path: str, offset: int, length: int) -> bytes:
+    """Return `length` uncompressed bytes from `offset` on of an open shard, as `read_bytes` does."""
+    whole_numbers = type(offset) is int and type(length) is int
+    if not whole_numbers or not 0 <= offset < MAX_OFFSET or not 0 < length <= MAX_RECORD_BYTES:
+        raise LocatorError(f"The place of a record in {path!r} is out of range: {length} bytes at {offset}.")
+    try:
         data = reader.pread(length, offset)
+    except OSError as error:
+        raise LocatorError(f"{path} cannot be read: {error.strerror}.") from None
     if len(data) != length:
         raise LocatorError(
             f"{path} ends before byte {offset + length:,}: it is shorter than when it was indexed. Index the run again."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..base import START, Locator, NotRollouts, Position, Scanned, Shard, SourceError
+from ..base import START, Entry, Locator, NotRollouts, Position, Scanned, Shard, SourceError, Update
 from .choice import choose
 from .layout import BINARY, TOKEN_LAYOUTS, find_shards
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from ...model import Trajectory
     from ...tokens.tokenizer import TextTokenizer
     from .token_shards import Tally
+
+
+PROBED = 20  # findings of a file in no place of its own, before it is another system's
 
 
 class PrimeRLSource:
@@ -36,11 +40,14 @@ class PrimeRLSource:
         """
         _ = self.text_tokenizer
         shards = list(self.shards(root))
-        return any(shard.layout != "file" for shard in shards) or any(self._is_rollouts(root, s) for s in shards)
+        by_place = any(shard.layout not in ("file", "evals") for shard in shards)
+        return by_place or any(self._is_rollouts(root, shard) for shard in shards)
 
     def _is_rollouts(self, root: Path, shard: Shard) -> bool:
         try:
-            return any(not isinstance(found, Position) for found in self.scan(root, shard))
+            # Problems alone are no sign: another system's lines would give them too.
+            first = islice(self.scan(root, shard), PROBED)
+            return any(isinstance(found, (Entry, Update)) for found in first)
         except (NotRollouts, SourceError, OSError):
             return False
 

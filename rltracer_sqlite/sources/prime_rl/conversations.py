@@ -18,6 +18,7 @@ from ...model import Trajectory
 from ..base import Locator, LocatorError
 from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
 from .graph import branch_paths
+from .layout import TOKEN_LAYOUTS
 from .load import CHANGED, _sampled, _v0_messages, decoded_object, node_message, pick
 
 Load = Callable[[Path, Sequence[Locator]], Trajectory]
@@ -56,7 +57,11 @@ def read_conversations(root: Path, locators: Iterable[Locator], load: Load) -> I
     `load` reads what is no line of text. Raises LocatorError where a record is missing or has changed.
     """
     for locator, raw in _read(root, locators):
-        yield _conversation(raw, locator) if raw is not None else load(root, [locator])
+        try:
+            yield _conversation(raw, locator) if raw is not None else load(root, [locator])
+        except RecursionError:
+            place = f"byte {locator.byte_offset:,} of {locator.path}"
+            raise LocatorError(f"The record at {place} is nested too deeply to be read.") from None
 
 
 def read_records(root: Path, locators: Iterable[Locator], load: Load) -> Iterator[dict[str, Any]]:
@@ -75,7 +80,7 @@ def _read(root: Path, locators: Iterable[Locator]) -> Iterator[tuple[Locator, by
     opened: tuple[str, ByteReader] | None = None
     with ExitStack() as stack:
         for locator in locators:
-            if not locator.path.endswith(LINES) or locator.layout == "token_exports":
+            if not locator.path.endswith(LINES) or locator.layout in TOKEN_LAYOUTS:
                 yield locator, None
                 continue
             if opened is None or opened[0] != locator.path:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
+from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
-from .byte_file import ByteFile
 from .samples import Batch, Found, Sample, finite
 
 INSTALL = "pip install 'datasette-rltracer[retemplate]'"

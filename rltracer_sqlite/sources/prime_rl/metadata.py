@@ -79,11 +79,9 @@ def _completion(trace: dict[str, Any]) -> dict[str, Any]:
     prompt = usages[-1].get("prompt_tokens") if usages else total.get("input_tokens")
     sampled = [count for used in usages if (count := integer(used.get("completion_tokens"))) is not None]
     completion = sum(sampled) if sampled else total.get("output_tokens")
-    stop, truncated = trace.get("stop_condition"), trace.get("is_truncated")
-    reasons = [holder.get("finish_reason") for holder in calls or nodes]
     return {
-        "stop_condition": stop,
-        "truncated": truncated if isinstance(truncated, bool) else _is_limit(stop) or "length" in reasons[-1:],
+        "stop_condition": trace.get("stop_condition"),
+        "truncated": _truncated(trace, calls or nodes),
         "prompt_tokens": integer(trace.get("num_input_tokens") if prompt is None else prompt),
         "completion_tokens": integer(trace.get("num_output_tokens") if completion is None else completion),
         "turns": sum(message.get("role") == "assistant" for message in _spoken(trace, sampled_only=True)),
@@ -94,8 +92,11 @@ def _usages(holders: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return _dictionaries([holder.get("usage") for holder in holders])
 
 
-def _is_limit(stop: Any) -> bool:
-    return isinstance(stop, str) and stop in LIMITS
+def _truncated(trace: dict[str, Any], holders: list[dict[str, Any]]) -> bool | None:
+    recorded, stop = trace.get("is_truncated"), trace.get("stop_condition")
+    if isinstance(recorded, bool) or not isinstance(trace.get("nodes"), list):
+        return recorded if isinstance(recorded, bool) else None
+    return (isinstance(stop, str) and stop in LIMITS) or "length" in [one.get("finish_reason") for one in holders[-1:]]
 
 
 def _spoken(trace: dict[str, Any], sampled_only: bool = False) -> list[dict[str, Any]]:

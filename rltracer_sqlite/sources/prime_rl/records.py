@@ -175,8 +175,10 @@ def is_there(raw: Raw) -> bool:
 
 
 def _scored(record: Record) -> bool:
-    # A data set of prompts and completions is no rollout; a rollout says which example it is of, or what it scored.
-    return not (record.reward is None and record.example_id is None and record.metrics is None)
+    # A data set of prompts and completions is no rollout, and other systems write prompts and completions too; a row
+    # of verifiers says which example it is of, or carries metrics, or names its task beside its reward.
+    named_task = isinstance(record.task, str) and record.reward is not None
+    return record.example_id is not None or record.metrics is not None or named_task
 
 
 ARRAY = b',"token_ids":['

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ..base import LocatorError, NotRollouts, Position, Problem
+from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
-from .byte_file import ByteFile
 from .microbatch import PAD_ID
 from .samples import Batch, Found, Sample, finite
 from .torch_pickle import PickleRefused, TensorView, read_tensors

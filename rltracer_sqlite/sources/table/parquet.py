@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base import LocatorError, SourceError
+from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
-from ..prime_rl.byte_file import ByteFile
 from .rows import Row
 
 INSTALL = "pip install 'datasette-rltracer[parquet]'"

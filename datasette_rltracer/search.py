@@ -1,0 +1,156 @@
+"""The page that searches the messages of all trajectories, and shows each match where it stands in its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rltracer_sqlite.search import QueryError, full_text_query, has_text, text_coverage
+
+from .access import DATABASE, permitted_index, place
+from .addresses import own_url, static_url, table_url
+from .frame import render
+from .indexes import offer_search
+from .lists import Query, answers
+from .selection import Selection, in_words, read_selection
+from .snippets import Hit, read_hits
+
+RESULTS_ON_A_PAGE = 20
+LONGEST_SHOWN = 200  # characters of a search in the title
+ORDERS = {
+    "newest": None,
+    "oldest": ("id", False),
+    "highest reward": ("reward", True),
+    "lowest reward": ("reward", False),
+}
+# What the form has fields for; other filters stand above the results and can be taken off there.
+FIELDS = ("success", "split", "step__gte", "step__lte")
+
+FOUND = "id in (select rowid from trajectories_text where trajectories_text match :match)"
+RESULTS = """
+select
+    id, uid, run_id, (select name from runs r where r.id = run_id) as run, prompt_group_id, step, split, env, reward,
+    success, turns, stop_condition, byte_length, preview
+from trajectories where {where} order by {order} limit {size} offset {start}
+"""
+SUMMARY = """
+select
+    count(*) as trajectories, count(success) as scored, ifnull(sum(success), 0) as successes,
+    count(distinct prompt_group_id) as prompt_groups, min(step) as first_step, max(step) as last_step
+from trajectories where {where}
+"""
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the address of this page and what answers it."""
+    return [(DATABASE + r"/search$", search_page)]
+
+
+def search_url(datasette: Any, database: str, text: str | None = None, pairs: Sequence[tuple[str, Any]] = ()) -> str:
+    """Return the address of the search for a text, among the trajectories that pass the filters of `pairs`."""
+    return own_url(datasette, database, "search", [("q", text), *pairs])
+
+
+async def search_page(datasette: Any, request: Any) -> Response:
+    """Answer with the trajectories that a search finds. A search that cannot be asked says why, in one sentence."""
+    database = await permitted_index(datasette, request, "runs")
+    text = (request.args.get("q") or "").strip()
+    start = place(request.args.get("start")) or 0
+    attached = datasette.databases[database]
+    selection = read_selection(request, "trajectories", await attached.table_columns("trajectories"))
+    coverage = await attached.execute_fn(lambda c: text_coverage(c) if has_text(c) else None)
+    context: dict[str, Any] = {
+        "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
+        "trail": [(search_url(datasette, database), "search")],
+        "stylesheets": [static_url(datasette, name) for name in ("rltracer.css", "search.css")],
+        "query": text,
+        "form_url": search_url(datasette, database),
+        "form": _form(selection),
+        "file": _file_name(attached),
+        "coverage": coverage,
+        "problem": None,
+        "results": None,
+    }
+    status = 200
+    if coverage is not None:
+        await offer_search(datasette, database)
+    if text and coverage is not None:
+        try:
+            match = full_text_query(text)
+        except QueryError as error:
+            context["problem"], status = str(error), 400
+        else:
+            context.update(await _results(datasette, request, database, selection, text, match, start))
+    return await render(datasette, request, database, "search.html", context, status)
+
+
+async def _results(
+    datasette: Any, request: Any, database: str, selection: Selection, text: str, match: str, start: int
+) -> dict[str, Any]:
+    listed, summary = await answers(
+        datasette, request, database, results_query(selection, match, start), summary_query(selection, match)
+    )
+    hits = await read_hits(datasette, database, listed.rows, match)
+
+    def here(selected: Selection, first: int | None = None) -> str:
+        return search_url(datasette, database, text, [*selected.chosen, *selected.sorting, ("start", first)])
+
+    size = RESULTS_ON_A_PAGE
+    return {
+        "results": [_result(row, hit) for row, hit in zip(listed.rows, hits, strict=True)],
+        "list": listed,
+        "summary": summary.rows[0] if summary.rows else None,
+        "summary_list": summary,
+        "start": start,
+        "following": here(selection, start + size),
+        "preceding": here(selection, max(start - size, 0) or None),
+        "chips": [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen],
+        "all_url": search_url(datasette, database, text),
+        "orders": [
+            (words, here(Selection("trajectories", (), selection.chosen, order)), selection.order == order)
+            for words, order in ORDERS.items()
+        ],
+        "table_url": table_url(datasette, database, "trajectories", [*_table_search(text, match), *selection.pairs]),
+    }
+
+
+def results_query(selection: Selection, match: str, start: int, size: int = RESULTS_ON_A_PAGE) -> Query:
+    """Return the query for the trajectories that match and pass the filters, from place `start` on."""
+    where, parameters = selection.where()
+    order = selection.ordering() if selection.order else "id desc"
+    sql = RESULTS.format(where=f"{FOUND} and {where}", order=order, size=size, start=start)
+    return Query(sql, {**parameters, "match": match})
+
+
+def summary_query(selection: Selection, match: str) -> Query:
+    """Return the query for how many trajectories match and pass the filters, and how many of them passed."""
+    where, parameters = selection.where()
+    return Query(SUMMARY.format(where=f"{FOUND} and {where}"), {**parameters, "match": match})
+
+
+def _table_search(text: str, match: str) -> list[tuple[str, str]]:
+    """Return the search in the words of Datasette's table page, which quotes words by itself unless told not to."""
+    plain = all(character.isalnum() or character == " " for character in text) and "OR" not in text.split()
+    return [("_search", text)] if plain and "NOT" not in text.split() else [("_search", match), ("_searchmode", "raw")]
+
+
+def _result(row: Mapping[str, Any], hit: Hit) -> dict[str, Any]:
+    return {**row, "hit": hit}
+
+
+def _form(selection: Selection) -> dict[str, Any]:
+    given = dict(selection.chosen)
+    unscored = given.get("success__isnull") == "1"
+    own = {*FIELDS, "success__isnull"}
+    return {
+        "given": {name: given.get(name, "") for name in FIELDS},
+        "unscored": unscored,
+        "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
+    }
+
+
+def _file_name(attached: Any) -> str:
+    """Return the name of an index's file, without the folder, which is nobody's business."""
+    return str(attached.path).replace("\\", "/").rsplit("/", 1)[-1] if attached.path else str(attached.name)

@@ -1,0 +1,69 @@
+"""Pages as a person sees them: tables, links and visible text, read from the HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+from urllib.parse import parse_qsl, urlsplit
+
+
+class Visible(HTMLParser):
+    """Collects the text of a page, without scripts and styles; `.invisible` marks become their characters again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text: list[str] = []
+        self._silent = 0
+        self._mark = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._silent += tag in ("script", "style", "title")
+        found = re.match(r"U\+([0-9A-F]+)", dict(attrs).get("title") or "")
+        if dict(attrs).get("class") == "invisible" and found:
+            self.text.append(chr(int(found[1], 16)))
+            self._mark = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in ("script", "style", "title")
+        self._mark = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent and not self._mark:
+            self.text.append(data)
+
+
+def visible_text(page: str) -> str:
+    """Return the text of some HTML, with the characters that the marks stand for."""
+    parser = Visible()
+    parser.feed(page)
+    parser.close()
+    return "".join(parser.text)
+
+
+def words(page: str) -> str:
+    """Return the text of a page in one line."""
+    return " ".join(visible_text(page).split())
+
+
+def table_rows(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the rows of the table after a heading, each in one line."""
+    section = page[page.index(f'id="{heading}"') :]
+    body = section[section.index("<tbody>") : section.index("</tbody>")]
+    return [[words(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S)] for row in body.split("</tr>")[:-1]]
+
+
+def links(page: str, text: str) -> list[str]:
+    """Return the addresses of the links of a page with this text."""
+    found = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', page, re.S)
+    return [html.unescape(address) for address, inside in found if words(inside) == text]
+
+
+def sql_link(page: str, heading: str) -> str:
+    """Return the address of the SQL behind the list with a heading."""
+    return links(page[page.index(f'id="{heading}"') :], "SQL")[0]
+
+
+def query_of(address: str) -> dict[str, str]:
+    """Return the query string of an address."""
+    return dict(parse_qsl(urlsplit(address).query))

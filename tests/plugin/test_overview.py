@@ -1,0 +1,124 @@
+"""The page of all runs: what it counts, says of their state, and leads to."""
+
+from __future__ import annotations
+
+import pytest
+from datasette.app import Datasette
+
+from datasette_rltracer.marks import rate_bar, signed_bar, spark
+from datasette_rltracer.overview import state_words
+from tests.index_factory import make_index, new_index
+
+from .conftest import get
+from .html import links, sql_link, table_rows, words
+from .rows import sql_rows
+
+pytestmark = pytest.mark.asyncio
+PAGE = "/-/rltracer/index/"
+
+
+def trajectories():
+    for step in range(3):
+        for number in range(4):
+            yield {"run": "new", "step": step, "reward": float(number <= step), "prompt": f"{number % 2}?"}
+    yield {"run": "old", "step": 7, "split": "eval", "reward": 0.5, "truncated": 1}
+    yield {"run": "old", "step": 7, "split": "eval", "reward": None, "ok": 0, "error_type": "SandboxError"}
+
+
+@pytest.fixture
+def datasette(tmp_path):
+    return Datasette([str(make_index(tmp_path / "index.sqlite", trajectories()))])
+
+
+@pytest.mark.parametrize("path", [PAGE, PAGE.rstrip("/")])
+async def test_every_run_is_a_row(datasette, path):
+    rows = table_rows(await get(datasette, path), "runs")
+    assert [row[0] for row in rows] == ["old prime-rl", "new prime-rl"]
+    assert rows[1][1:4] == ["0 – 2", "12", "6"]
+    assert rows[1][4] == "0.5"
+
+
+async def test_a_run_without_training_is_told_by_its_split(datasette):
+    [old, _] = table_rows(await get(datasette, PAGE), "runs")
+    assert old[1:4] == ["7", "2", "1"]
+    assert old[4] == "0 eval"
+    assert old[8:10] == ["1", "1"]
+
+
+async def test_curves_say_where_they_begin_and_end(datasette):
+    page = await get(datasette, PAGE)
+    assert "pass rate (train): from 0.25 at step 0 to 0.75 at step 2" in page
+    assert "mean reward (eval): 0.5 at step 7" in page
+
+
+async def test_the_sql_gives_the_same_runs(datasette):
+    page = await get(datasette, PAGE)
+    rows = await sql_rows(datasette, sql_link(page, "runs"))
+    assert [row["name"] for row in rows] == [row[0].split()[0] for row in table_rows(page, "runs")]
+    assert [row["trajectories"] for row in rows] == [2, 12]
+
+
+async def test_a_run_leads_to_its_page_and_its_steps(datasette):
+    page = await get(datasette, PAGE)
+    assert links(page, "new") == ["/-/rltracer/index/run/1"]
+    assert links(page, "7") == ["/-/rltracer/index/step/2/7"]
+
+
+async def test_an_empty_index_says_how_to_fill_it(tmp_path):
+    new_index(tmp_path / "empty.sqlite").close()
+    page = await get(Datasette([str(tmp_path / "empty.sqlite")]), "/-/rltracer/empty/")
+    assert "No run is in this index yet. Add one with: rltracer-index empty.sqlite RUN" in words(page)
+
+
+async def test_many_runs_come_in_pages(tmp_path):
+    rows = ({"run": f"run {number:03}", "step": 1, "reward": 1.0} for number in range(120))
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = await get(datasette, PAGE)
+    assert "100 of 120 runs shown" in words(page)
+    [later] = links(page, "later: 20 more")
+    assert len(table_rows(await get(datasette, later), "runs")) == 20
+
+
+COMPLETE = {"steps": 4, "unread_steps": 0, "files": 3, "waiting": 0, "unread": 0, "gone": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, ["read completely"]),
+        ({"unread_steps": 3}, ["1 of 4 steps read"]),
+        ({"waiting": 1}, ["1 of 3 files still being written"]),
+        ({"gone": 2, "unread": 1}, ["1 of 3 files could not be read", "2 of 3 files gone since they were read"]),
+        ({"files": None}, ["no file found yet"]),
+    ],
+)
+async def test_the_state_of_a_run_in_words(change, said):
+    assert state_words({**COMPLETE, **change}) == said
+
+
+@pytest.mark.parametrize(
+    ("points", "lines", "dots", "said"),
+    [
+        ([(1, 0.0), (2, 1.0)], 1, 1, "from 0 at step 1 to 1 at step 2"),
+        ([(1, 0.5)], 0, 1, "0.5 at step 1"),
+        ([(1, 0.0), (2, None), (3, 1.0)], 0, 2, "from 0 at step 1 to 1 at step 3, 1 without a value"),
+        ([(1, float("nan")), (2, 0.25)], 0, 1, "0.25 at step 2, 1 without a value"),
+        ([(1, 2.0), (2, 2.0), (3, 2.0)], 1, 1, "from 2 at step 1 to 2 at step 3"),
+    ],
+)
+async def test_a_curve_breaks_where_a_value_is_missing(points, lines, dots, said):
+    drawn = spark(points, "x")
+    assert (drawn.count("<polyline"), drawn.count("<circle")) == (lines, dots)
+    assert f"x: {said}</title>" in drawn
+
+
+async def test_a_curve_of_nothing_says_so():
+    assert "not recorded" in spark([], "x")
+    assert "not recorded" in spark([(1, None)], "x")
+
+
+async def test_bars_stay_inside_their_width():
+    assert 'width="60.0" height="8"' in rate_bar(4, 4, 4)
+    assert 'class="passed" x="0" y="1" width="0.0"' in rate_bar(0, 0, 0)
+    assert 'x="15.0" y="1.5" width="15.0"' in signed_bar(-1, 2)
+    assert signed_bar(None, 1) == signed_bar(1, 0) == signed_bar(float("nan"), 1) == ""

@@ -1,0 +1,347 @@
+"""Bad input end to end: one sentence, the right exit code, nothing lost, everything countable in `problems`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.indexing import rows, value
+from tests.layouts import append, append_torn, line, message, seal, trace
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+INDEX = "from rltracer_sqlite.cli.index import main; main()"
+RLTRACER = "from rltracer_sqlite.cli import main; main()"
+FILE = "step_1/train/all/traces.jsonl"
+GOOD = trace([message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0})
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+Done = subprocess.CompletedProcess[str]
+
+
+def called(program: str, *arguments: object) -> Done:
+    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-W", "error", "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+
+
+def indexed(*arguments: object) -> Done:
+    return called(INDEX, *arguments)
+
+
+def inspected(*arguments: object) -> Done:
+    return called(RLTRACER, "inspect", "--run", *arguments)
+
+
+def sentence(done: Done, code: int = 1) -> str:
+    """Return the one sentence on stderr of a command that failed as it should."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    *usage, said = done.stderr.strip().split("\n")
+    assert said.startswith("Error: ")
+    assert not usage or code == 2
+    return said.removeprefix("Error: ")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    append(tmp_path / "run" / FILE, GOOD)
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def database(tmp_path: Path, run: Path) -> Path:
+    """An index of the run, as a person made it."""
+    assert indexed(tmp_path / "x.sqlite", run).returncode == 0
+    return tmp_path / "x.sqlite"
+
+
+# What is given instead of a run
+
+
+def make_empty_file(path: Path) -> None:
+    path.touch()
+
+
+def make_pointer(path: Path) -> None:
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+
+
+def make_pointers(path: Path) -> None:
+    append(path / FILE)
+    make_pointer(path / FILE)
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_torn(path: Path) -> None:
+    append(path / FILE)
+    append_torn(path / FILE, GOOD)
+
+
+def make_broken(path: Path) -> None:
+    append(path / FILE)
+    (path / FILE).write_bytes(b'{"id": "a", "nodes": [\n\x00\xff\n')
+
+
+def make_unknown(path: Path) -> None:
+    append(path / "notes.jsonl", *[{"note": number} for number in range(500)])
+
+
+def make_outside(path: Path) -> None:
+    (path.parent / "secret.jsonl").write_bytes(line(GOOD))
+    (path / FILE).parent.mkdir(parents=True)
+    (path / FILE).symlink_to("../../../../../secret.jsonl")
+
+
+INSTEAD: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "missing": (lambda path: None, "does not exist"),
+    "an empty folder": (Path.mkdir, "is empty"),
+    "an empty file": (make_empty_file, "is empty"),
+    "a text": (lambda path: path.write_text("hello\n"), "not readable: Expecting value"),
+    "a database": (lambda path: sqlite3.connect(path).execute("create table a(b)").connection.close(), "No trajectories"),
+    "a named pipe": (os.mkfifo, "neither a file nor a folder"),
+    "a link to /dev/zero": (make_link, "neither a file nor a folder"),
+    "a Git LFS pointer": (make_pointer, "run git lfs pull"),
+    "Git LFS pointers": (make_pointers, "run git lfs pull"),
+    "a torn line": (make_torn, "no complete record yet"),
+    "broken lines": (make_broken, "not readable"),
+    "an unknown layout": (make_unknown, "It holds: notes.jsonl"),
+    "a link out of the run": (make_outside, "leads outside the run's folder"),
+}
+
+
+@pytest.mark.parametrize(("make", "expected"), INSTEAD.values(), ids=INSTEAD)
+def test_what_is_no_run_is_one_sentence_and_leaves_no_database(
+    tmp_path: Path, make: Callable[[Path], Any], expected: str
+) -> None:
+    make(tmp_path / "odd")
+    assert expected in sentence(indexed(tmp_path / "x.sqlite", tmp_path / "odd"))
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+@pytest.mark.parametrize("rebuild", [[], ["--rebuild"]])
+@pytest.mark.parametrize("make", [make_unknown, make_torn, make_pointers, Path.mkdir])
+def test_the_old_database_stays_as_it_was(
+    database: Path, tmp_path: Path, make: Callable[[Path], Any], rebuild: list[str]
+) -> None:
+    make(tmp_path / "odd")
+    sentence(indexed(database, tmp_path / "odd", *rebuild))
+    assert rows(database, "select uid, id from trajectories") == [("good", 1)]
+    assert sorted(path.name for path in tmp_path.glob("x.sqlite*")) == ["x.sqlite"]
+
+
+@pytest.mark.skipif(ROOT, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_said(run: Path, tmp_path: Path) -> None:
+    append(run / "step_2" / "train" / "all" / "traces.jsonl", GOOD)
+    (run / "step_1").chmod(0)
+    try:
+        done = indexed(tmp_path / "x.sqlite", run)
+        assert "left aside: step_1: step_1 cannot be opened: Permission denied" in done.stdout
+        run.chmod(0)
+        assert "Permission denied" in sentence(indexed(tmp_path / "y.sqlite", run))
+    finally:
+        run.chmod(0o755)
+        (run / "step_1").chmod(0o755)
+
+
+# Bad files among good ones
+
+
+def test_bad_lines_among_good_ones_are_counted(run: Path, tmp_path: Path) -> None:
+    bad = [b"{\n", b"\x00\xff\x00\n", b"[1]\n", b'{"nodes":7}\n', line({**GOOD, "id": "nan", "metrics": {"m": float("nan")}})]
+    with (run / FILE).open("ab") as file:
+        file.writelines([*bad, line({**GOOD, "id": "last"})])
+    done = indexed(tmp_path / "x.sqlite", run)
+    assert done.returncode == 0
+    assert "3 trajectories" in done.stdout
+    assert "5 problems" in done.stdout
+    assert rows(tmp_path / "x.sqlite", "select line from problems order by line") == [(2,), (3,), (4,), (5,), (6,)]
+    assert value(tmp_path / "x.sqlite", "select problems from shards") == 5
+
+
+def make_pipe_shard(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_folder_shard(path: Path) -> None:
+    path.mkdir()
+
+
+def make_damaged(path: Path) -> None:
+    path.with_name(path.name + ".zst").write_bytes(b"this is no zstd")
+
+
+def make_cut_off(path: Path) -> None:
+    append(path, GOOD)
+    sealed = seal(path, 200)
+    sealed.write_bytes(sealed.read_bytes()[:-100])
+
+
+ODD_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "a named pipe": (make_pipe_shard, "not a regular file"),
+    "a folder's link": (lambda path: path.symlink_to("/"), "leads outside"),
+    "a device's link": (make_link, "leads outside"),
+    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "not there any more"),
+    "a circle of links": (lambda path: path.symlink_to(path.name), "cannot be opened"),
+    "a Git LFS pointer": (make_pointer, "git lfs pull"),
+    "a damaged chunk": (make_damaged, "damaged"),
+    "a chunk that was cut off": (make_cut_off, "damaged"),
+}
+
+
+@pytest.mark.parametrize(("make", "reason"), ODD_FILES.values(), ids=ODD_FILES)
+def test_one_odd_file_does_not_stop_the_others(
+    run: Path, tmp_path: Path, make: Callable[[Path], Any], reason: str
+) -> None:
+    odd = run / "step_2" / "train" / "all" / "traces.jsonl"
+    odd.parent.mkdir(parents=True)
+    make(odd)
+    for _ in range(2):  # the second time nothing is told twice
+        done = indexed(tmp_path / "x.sqlite", run)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "1 trajectories" in done.stdout
+        [told] = rows(tmp_path / "x.sqlite", "select reason from problems where line is null")
+        assert reason in told[0]
+
+
+def test_a_torn_tail_waits_and_is_told(run: Path, tmp_path: Path) -> None:
+    rest = append_torn(run / FILE, {**GOOD, "id": "torn"})
+    done = indexed(tmp_path / "x.sqlite", run)
+    assert f"waiting: the last line of {FILE}" in done.stdout
+    assert value(tmp_path / "x.sqlite", "select state from shards") == "waiting"
+    with (run / FILE).open("ab") as file:
+        file.write(rest)
+    assert "2 trajectories" in indexed(tmp_path / "x.sqlite", run).stdout
+
+
+def test_names_cannot_steer_the_terminal(run: Path, tmp_path: Path) -> None:
+    (run / FILE).rename(run / "\x1b[31m\x9b\u202ered.jsonl")
+    append_torn(run / "\x1b[31m\x9b\u202ered.jsonl", GOOD)
+    done = indexed(tmp_path / "\x1b.sqlite", run)
+    assert done.returncode == 0
+    assert not {"\x1b", "\x9b", "\u202e"} & set(done.stdout)
+
+
+# What is given instead of a database
+
+
+def make_newer(path: Path, database: Path) -> None:
+    shutil.copy(database, path)
+    connection = sqlite3.connect(path)
+    connection.execute("pragma user_version = 99")
+    connection.close()
+
+
+def make_other(path: Path, database: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("create table notes (note)")
+    connection.close()
+
+
+def make_torn_database(path: Path, database: Path) -> None:
+    path.write_bytes(database.read_bytes()[:5000])
+
+
+DATABASES: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
+    "newer": (make_newer, "was made by a newer version"),
+    "no index": (make_other, "no index of rollouts"),
+    "no database": (lambda path, database: path.write_text("notes\n"), "not a SQLite database"),
+    "torn": (make_torn_database, "not a SQLite database"),
+    "a folder": (lambda path, database: path.mkdir(), "is a folder"),
+}
+
+
+@pytest.mark.parametrize("rebuild", [[], ["--rebuild"]])
+@pytest.mark.parametrize(("make", "expected"), DATABASES.values(), ids=DATABASES)
+def test_what_is_no_index_is_left_alone(
+    database: Path, run: Path, tmp_path: Path, make: Callable[[Path, Path], Any], expected: str, rebuild: list[str]
+) -> None:
+    odd = tmp_path / "odd.sqlite"
+    make(odd, database)
+    before = odd.read_bytes() if odd.is_file() else b""
+    assert expected in sentence(indexed(odd, run, *rebuild))
+    assert (odd.read_bytes() if odd.is_file() else b"") == before
+    assert sorted(path.name for path in tmp_path.glob("odd*")) == ["odd.sqlite"]
+    if odd.is_file() and before.startswith(b"SQLite"):
+        assert expected in sentence(inspected(odd))
+
+
+@pytest.mark.parametrize("place", ["nowhere/x.sqlite", "run/step_1/train/all/traces.jsonl/x.sqlite"])
+def test_a_database_needs_a_folder(run: Path, tmp_path: Path, place: str) -> None:
+    assert "cannot be written" in sentence(indexed(tmp_path / place, run))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], ["x.sqlite"], ["x.sqlite", "run", "--steps", "a-b"], ["x.sqlite", "run", "--steps", "9-1"],
+        ["x.sqlite", "run", "--success", "reward=1"], ["x.sqlite", "run", "--nonsense"], ["x.sqlite", "a", "b", "--name", "c"],
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_exit_code_2(arguments: list[str]) -> None:
+    assert sentence(indexed(*arguments), 2)
+
+
+# Reading what was indexed
+
+
+def test_a_source_that_has_changed_is_said(database: Path, run: Path) -> None:
+    assert inspected(database, "--trajectory", 1).returncode == 0
+    (run / FILE).write_bytes((run / FILE).read_bytes().replace(b'"good"', b'"evil"'))
+    assert "has changed since it was indexed" in sentence(inspected(database, "--trajectory", 1))
+    (run / FILE).write_bytes(b"x" * (run / FILE).stat().st_size)
+    assert "cannot be decoded" in sentence(inspected(database, "--trajectory", 1))
+    (run / FILE).write_bytes(b"")
+    assert "shorter than when it was indexed" in sentence(inspected(database, "--trajectory", 1))
+    (run / FILE).unlink()
+    assert "not there any more" in sentence(inspected(database, "--trajectory", 1))
+    (run / FILE).symlink_to("/etc/passwd")
+    assert "leads outside" in sentence(inspected(database, "--trajectory", 1))
+
+
+@pytest.mark.parametrize("number", [0, -1, 99, 10**30])
+def test_there_is_no_such_trajectory(database: Path, number: int) -> None:
+    assert "no trajectory" in sentence(inspected(database, "--trajectory", number))
+
+
+@pytest.mark.parametrize("given", ["nowhere", "nowhere.sqlite"])
+def test_there_is_nothing_to_inspect(tmp_path: Path, given: str) -> None:
+    assert "does not exist" in sentence(inspected(tmp_path / given))
+
+
+HOSTILE = {
+    "a path out of the run": ("update shards set path = '../../../../etc/passwd'", "leads outside"),
+    "an absolute path": ("update shards set path = '/etc/passwd'", "Not a path inside a run"),
+    "a folder": ("update shards set path = 'step_1'", "not a regular file"),
+    "no path": ("update shards set path = ''", "Not a path inside a run"),
+    "a root of its own": ("update runs set root = '/'", "not among the folders that may be read"),
+    "a root that is no path": ("update runs set root = '/etc' || char(0)", "which is no folder"),
+    "another source": ("update runs set source = 'os'", "not installed"),
+    "a place before the file": ("update trajectories set byte_offset = -1", "out of range"),
+    "a place far behind it": ("update trajectories set byte_offset = 9223372036854775807", "out of range"),
+    "a record of exabytes": ("update trajectories set byte_length = 9223372036854775807", "out of range"),
+    "a part of a record": ("update trajectories set byte_length = 20", "cannot be decoded"),
+    "an item from the end": ("update trajectories set item = -1", "has changed"),
+    "another id": ("update trajectories set uid = 'x'", "has changed"),
+    "no shard": ("delete from shards", "no trajectory"),
+    "a table less": ("drop table annotations", "cannot be used"),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), HOSTILE.values(), ids=HOSTILE)
+def test_a_database_from_somebody_else_leads_nowhere(database: Path, change: str, expected: str) -> None:
+    connection = sqlite3.connect(database)
+    with connection:
+        connection.execute(change)
+    connection.close()
+    assert expected in sentence(inspected(database, "--trajectory", 1))
