@@ -19,7 +19,7 @@ from pathlib import Path
 from comparison.bench import Bench
 from comparison.environments import OURS
 from comparison.operations import Operation, all_operations
-from comparison.processes import Command, measure
+from comparison.processes import Command, ProgramFailed, measure
 from comparison.results import Result, document, markdown
 
 
@@ -45,9 +45,9 @@ def main() -> None:
 def measure_operation(bench: Bench, operation: Operation, repeats: int) -> Result:
     """Run both sides of an operation in turn, so that a busy machine slows both."""
     result = Result(operation, peak_bar=operation.peak_bar(bench) if operation.peak_bar else None)
-    ours, other = operation.ours(bench), operation.other(bench) if operation.other else None
-    raw = bench.program(OURS, "raw_read", *operation.reads(bench)) if operation.reads else None
     try:
+        ours, other = operation.ours(bench), operation.other(bench) if operation.other else None
+        raw = bench.program(OURS, "raw_read", *operation.reads(bench)) if operation.reads else None
         for number in range(repeats):
             if other:
                 result.other.append(measure(other, bench.home))
@@ -55,6 +55,9 @@ def measure_operation(bench: Bench, operation: Operation, repeats: int) -> Resul
             if raw:
                 result.raw += measure(Command(raw), bench.home).inside
             print(f"{operation.name}: {number + 1} of {repeats}", file=sys.stderr)
+    except ProgramFailed as error:
+        result.failure = str(error)
+        print(error, file=sys.stderr)
     finally:
         if operation.after:
             operation.after(bench)

@@ -8,7 +8,25 @@ from __future__ import annotations
 
 from datasette import hookimpl
 
-from . import blocks, group_page, indexes, links, menus, overview, pages, run_page, search, step_page, text
+from rltracer_sqlite.charts import provide_square_root
+
+from . import (
+    blocks,
+    charts,
+    compare,
+    facets,
+    find,
+    group_page,
+    indexes,
+    links,
+    menus,
+    overview,
+    pages,
+    run_page,
+    search,
+    step_page,
+    text,
+)
 
 
 @hookimpl
@@ -19,6 +37,16 @@ def startup(datasette):
 @hookimpl
 def get_metadata(datasette, key, database, table):
     return indexes.described_metadata(datasette, key)
+
+
+@hookimpl
+def prepare_connection(conn):
+    provide_square_root(conn)
+
+
+@hookimpl
+def register_facet_classes():
+    return [facets.PassRateFacet]
 
 
 @hookimpl
@@ -44,7 +72,9 @@ def register_routes():
         *step_page.routes(),
         *group_page.routes(),
         *pages.routes(),
+        *charts.routes(),
         *search.routes(),
+        *compare.routes(),
     ]
 
 
@@ -75,6 +105,7 @@ def view_actions(datasette, actor, database):
 
 @hookimpl
 def prepare_jinja2_environment(env):
+    env.filters["rltracer_found"] = find.found
     env.filters["rltracer_visible"] = text.visible
     env.filters["rltracer_exact"] = text.exact
     env.filters["rltracer_formatted"] = blocks.formatted

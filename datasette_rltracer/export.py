@@ -64,7 +64,15 @@ SWITCHES = {
     "_redact": "redact",
 }
 OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}
-IDENTITY_FREE = {"host", "connection", "content-length", "content-type", "accept", "accept-encoding", "transfer-encoding"}
+IDENTITY_FREE = {
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "accept",
+    "accept-encoding",
+    "transfer-encoding",
+}
 OFF = ("", "0", "off", "false")
 
 

@@ -11,7 +11,7 @@ from .facts import brief, number
 from .marks import cell, rate_cell
 from .rows import MARKS
 
-STYLES = ("rltracer.css", "lists.css")
+STYLES = ("rltracer.css", "lists.css", "search.css")
 
 
 async def render(

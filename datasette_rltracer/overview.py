@@ -14,6 +14,7 @@ from .facts import number
 from .frame import render
 from .lists import Query, answers
 from .marks import rate_bar, spark
+from .text import plain
 
 RUNS_ON_A_PAGE = 100
 
@@ -92,7 +93,7 @@ def routes() -> list[tuple[str, Any]]:
 
 def _run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
     points = sorted(json.loads(row["curve"] or "[]"))
-    split = row["split"] or "all"
+    split = plain(row["split"] or "all")
     return {
         **row,
         "url": run_url(datasette, database, row["id"]),

@@ -26,8 +26,9 @@ from .addresses import trajectory_url
 from .branches import branches_of
 from .frame import render
 from .group_page import selections
+from .lens import read_lens
 from .lists import answers
-from .reading import reading_context
+from .reading import reading_context, view_of
 from .rows import Episode, Group, episode_traces, prompt_group, trajectory_by_uid
 from .selection import in_words, neighbours
 from .text import reindented
@@ -71,8 +72,10 @@ async def trajectory_page(datasette: Any, request: Any) -> Response:
     database = await permitted_index(datasette, request)
     found = await _find(datasette, database, request)
     found = await _beside(datasette, database, request, found)
-    branch = _branch(found.trajectory, request)
-    context = reading_context(datasette, database, found, branch, request.args)
+    branch, lens = _branch(found.trajectory, request), None
+    if found.trajectory is not None and view_of(request.args) == "tokens":
+        lens = await asyncio.to_thread(read_lens, found.trajectory, branch, request.args)
+    context = reading_context(datasette, database, found, branch, request.args, lens)
     return await render(datasette, request, database, "trajectory.html", context, found.status)
 
 

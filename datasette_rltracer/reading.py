@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .access import place
+from .addresses import static_url
 from .branches import MOST_BRANCHES, around, branch_tree, branches_of
 from .conversation import Page, page_of, read_page
 from .facts import sections
-from .frame import step_words, trail
+from .find import find_context, find_in
+from .frame import STYLES, step_words, trail
+from .lens import LensPage, may_have_tokens
 from .raw_text import read_raw_page
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
@@ -21,9 +24,9 @@ if TYPE_CHECKING:
 MOST_ERRORS = 20
 MOST_TOOLS = 200
 SHORT_TEXT = 4_000  # characters of an error or of a tool's definition
-VIEWS = ("conversation", "raw")
+VIEWS = ("conversation", "raw", "tokens")
 
-__all__ = ["MOST_BRANCHES", "branches_of", "reading_context"]
+__all__ = ["MOST_BRANCHES", "branches_of", "reading_context", "view_of"]
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,16 @@ class Error:
     rest: Text | None
 
 
-def reading_context(datasette: Any, database: str, found: Found, branch: int, args: Any) -> dict[str, Any]:
-    """Return the context of the page of a trajectory."""
+def reading_context(
+    datasette: Any, database: str, found: Found, branch: int, args: Any, lens: LensPage | None = None
+) -> dict[str, Any]:
+    """Return the context of the page of a trajectory; `lens` is what the view of its tokens shows."""
     row, trajectory = found.row, found.trajectory
     branches = branches_of(trajectory) if trajectory is not None else []
-    view = args.get("view") if args.get("view") in VIEWS else VIEWS[0]
-    page = _page(branches[branch - 1].messages if branches else [], view, args)
+    view = view_of(args)
+    messages = branches[branch - 1].messages if branches and view != "tokens" else []
+    page = _page(messages, view, args)
+    find = find_in(messages, args.get("find"), view)
     links = Links(
         datasette,
         database,
@@ -49,11 +56,15 @@ def reading_context(datasette: Any, database: str, found: Found, branch: int, ar
         branch=branch if args.get("branch") is not None else None,
         start=place(args.get("start")) or None,
         view=view if view != VIEWS[0] else None,
+        lens=lens.lens if lens and args.get("lens") is not None else None,
+        find=find.text if find else None,
     )
     listed = around(branches, branch)
     group = found.group
     return {
         "title": f"trajectory {row['id']}",
+        "stylesheets": [static_url(datasette, name) for name in (*STYLES, *(["lens.css"] if lens else []))],
+        "lens_script": static_url(datasette, "lens.js"),
         "trail": trail(
             datasette, database, (row["run_id"], row["run"]), (row["step"],), row["prompt_group_id"] if group else None
         ),
@@ -65,9 +76,12 @@ def reading_context(datasette: Any, database: str, found: Found, branch: int, ar
         "episode": found.episode,
         "problem": found.problem,
         "view": view,
+        "lens": lens,
+        "has_tokens": may_have_tokens(trajectory),
         "page": page,
         "links": links,
         "here": links.here,
+        **find_context(find, links.here(find=None, start=None)),
         "record_url": links.record,
         "first_words": first_words,
         "step_words": step_words(row["step"]),
@@ -81,6 +95,12 @@ def reading_context(datasette: Any, database: str, found: Found, branch: int, ar
         "tools": offered_tools(trajectory.tools) if trajectory else [],
         "tool_count": len(trajectory.tools) if trajectory else 0,
     }
+
+
+def view_of(args: Any) -> str:
+    """Return the view that an address asks for."""
+    asked: str | None = args.get("view")
+    return asked if asked in VIEWS else VIEWS[0]
 
 
 def _page(messages: Sequence[Mapping[str, Any]], view: str, args: Any) -> Page:

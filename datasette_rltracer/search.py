@@ -10,7 +10,7 @@ from datasette.utils.asgi import Response
 from rltracer_sqlite.search import QueryError, full_text_query, has_text, text_coverage
 
 from .access import DATABASE, permitted_index, place
-from .addresses import own_url, static_url, table_url
+from .addresses import own_url, table_url
 from .frame import render
 from .indexes import offer_search
 from .lists import Query, answers
@@ -64,7 +64,6 @@ async def search_page(datasette: Any, request: Any) -> Response:
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
         "trail": [(search_url(datasette, database), "search")],
-        "stylesheets": [static_url(datasette, name) for name in ("rltracer.css", "search.css")],
         "query": text,
         "form_url": search_url(datasette, database),
         "form": _form(selection),

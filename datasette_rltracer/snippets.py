@@ -99,15 +99,23 @@ def _hit(
     snippet = best_snippet(text.text, matches)
     first = snippet.matches[0]
     where = text.place(first[0])
+    # A snippet stays within the message of its first match.
+    begin, stop = text.message(first[0])
+    start, end = max(snippet.start, begin), min(snippet.end, stop)
     # The page of the trajectory finds text as it stands, so it gets the words of the first match.
     words = " ".join(text.text[first[0] : first[1]].split())[:LONGEST_FIND]
-    asked = {"find": words, "branch": where.branch if where else None, "message": where.message if where else None}
+    branches = max(place.branch for place in text.places)
+    asked = {
+        "find": words,
+        "branch": where.branch if where and branches > 1 else None,
+        "message": where.message if where else None,
+    }
     address = trajectory_url(datasette, database, row["id"], **asked)
     return Hit(
         f"{address}#found-{where.message}" if where else address,
-        marked(text.text, snippet.start, snippet.end, snippet.matches),
-        snippet.start > 0,
-        snippet.end < len(text.text),
+        marked(text.text, start, end, snippet.matches),
+        start > begin,
+        end < stop,
         where,
         len(matches),
     )

@@ -43,7 +43,7 @@ class Visitor:
 
 
 class StreamingResponse(Response):  # type: ignore[misc]
-    """A download whose bytes come from a blocking iterator. It closes the iterator, `opened` and the visitor's watch."""
+    """A download whose bytes come from a blocking iterator. It closes the iterator, `opened` and the watch."""
 
     def __init__(
         self,

@@ -32,8 +32,8 @@ class Links:
 
     def to(self, trajectory: int) -> str:
         """Return the address of another trajectory, under the same filters and in the same view."""
-        view = self._place.get("view")
-        return trajectory_url(*self._where, trajectory, pairs=self._carried, view=view)
+        view, lens = self._place.get("view"), self._place.get("lens")
+        return trajectory_url(*self._where, trajectory, pairs=self._carried, view=view, lens=lens)
 
     def group(self, group: int) -> str:
         """Return the address of a prompt group, under the same filters."""

@@ -200,8 +200,8 @@ def _read(row: Mapping[str, Any], root: Path, locators: Sequence[Locator], roots
         raise
     except SourceError as error:  # a tokenizer that is none
         trajectory, problem = plain.load(root, locators), str(error)
-    remarks = trajectory.metadata.setdefault("remarks", [])
-    remarks += [problem] if problem else []
+    if problem:
+        _remark(trajectory, problem)
 
     def read_tokens() -> list[Tokens | None]:
         try:
@@ -209,7 +209,11 @@ def _read(row: Mapping[str, Any], root: Path, locators: Sequence[Locator], roots
         except LocatorError:
             raise
         except SourceError as error:  # the tokenizer is opened only now
-            remarks.append(str(error))
+            _remark(trajectory, str(error))
             return plain.load(root, locators).branch_tokens
 
     return replace(trajectory, read_tokens=read_tokens)
+
+
+def _remark(trajectory: Trajectory, sentence: str) -> None:
+    trajectory.metadata.setdefault("remarks", []).append(sentence)

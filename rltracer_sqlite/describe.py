@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .index.schema import TABLES, VIEWS
+from .index.schema import TABLES
+from .index.views import VIEWS
 
 CREATE = re.compile(r"create (table|view) (\w+)\b")
 CONSTRAINTS = {"primary", "foreign", "unique", "check", "constraint"}
@@ -17,10 +18,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "steps": {"label_column": "step", "sort": "step", "facets": ["run_id", "split"]},
     "shards": {"label_column": "path", "facets": ["run_id", "layout", "state"]},
     "prompts": {"label_column": "preview"},
-    "prompt_groups": {"label_column": "id", "facets": ["run_id", "env", "split", "pass_bucket", "zero_variance"]},
+    "prompt_groups": {"label_column": "id", "facets": [{"passrate": "pass_rate"}, "env", "split", "zero_variance"]},
     "trajectories": {
         "label_column": "uid",
-        "facets": ["run_id", "env", "split", "success", "stop_condition", "error_type"],
+        "facets": [{"passrate": "group_pass_rate"}, "env", "split", "success", "stop_condition"],
     },
     "annotations": {"label_column": "uid"},
     "fields": {"label_column": "path", "sort": "path", "facets": ["kind"]},

@@ -11,25 +11,16 @@ from typing import Any
 from rltracer_sqlite.index import derived, statistics
 from rltracer_sqlite.index.columns import BUILT_IN, column_name
 from rltracer_sqlite.index.database import open_for_writing
-from rltracer_sqlite.index.migrations import statements
-from rltracer_sqlite.index.views_statistics import STATISTICS_VIEWS
 
 Row = Mapping[str, Any]
 GROUP_KEY = ("run", "step", "split", "env", "prompt", "group")
 
 
 def new_index(path: Path) -> sqlite3.Connection:
-    """Return a new, empty index, with the statistics of derived.py where the schema has not taken them in yet."""
+    """Return a new, empty index that is quick to fill."""
     connection = open_for_writing(path)
     connection.execute("pragma journal_mode = memory")
     connection.execute("pragma synchronous = off")
-    present = {row[0] for row in connection.execute("select name from sqlite_master")}
-    columns = {row[1] for row in connection.execute("pragma table_xinfo(trajectories)")}
-    if "group_pass_rate" not in columns:
-        connection.execute(derived.STATISTICS_COLUMNS)
-    for statement in statements(derived.STATISTICS_TABLES + derived.STATISTICS_INDEXES + STATISTICS_VIEWS):
-        if re.match(r"create (?:table|index|view) (\w+)", statement)[1] not in present:
-            connection.execute(statement)
     return connection
 
 

@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
+import rltracer_sqlite.cli
+import rltracer_sqlite.cli.index
 from tests.indexing import rows, value
 from tests.layouts import append, append_torn, line, message, seal, trace
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-INDEX = "from rltracer_sqlite.cli.index import main; main()"
-RLTRACER = "from rltracer_sqlite.cli import main; main()"
 FILE = "step_1/train/all/traces.jsonl"
 GOOD = trace([message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0})
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
-Done = subprocess.CompletedProcess[str]
+
+class Done(NamedTuple):
+    """What a command has left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def called(program: str, *arguments: object) -> Done:
-    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-W", "error", "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+def called(main: Callable[[], None], *arguments: object) -> Done:
+    """Call a console script as it is installed; an error that it does not turn into a sentence fails the test."""
+    code = 0
+    with (
+        patch.object(sys, "argv", ["command", *map(str, arguments)]),
+        redirect_stdout(io.StringIO()) as stdout,
+        redirect_stderr(io.StringIO()) as stderr,
+    ):
+        try:
+            main()
+        except SystemExit as left:
+            code = int(left.code or 0)
+    return Done(code, stdout.getvalue(), stderr.getvalue())
 
 
 def indexed(*arguments: object) -> Done:
-    return called(INDEX, *arguments)
+    return called(rltracer_sqlite.cli.index.main, *arguments)
 
 
 def inspected(*arguments: object) -> Done:
-    return called(RLTRACER, "inspect", "--run", *arguments)
+    return called(rltracer_sqlite.cli.main, "inspect", "--run", *arguments)
 
 
 def sentence(done: Done, code: int = 1) -> str:
@@ -61,6 +79,15 @@ def database(tmp_path: Path, run: Path) -> Path:
     """An index of the run, as a person made it."""
     assert indexed(tmp_path / "x.sqlite", run).returncode == 0
     return tmp_path / "x.sqlite"
+
+
+@pytest.mark.parametrize("arguments", [["x.sqlite", "missing"], ["run", "run"], ["x.sqlite", "run/step_1/notes"]])
+def test_a_process_of_its_own_says_one_sentence(run: Path, arguments: list[str]) -> None:
+    (run / "step_1" / "notes").write_text("no rollouts\n")
+    command = [sys.executable, "-W", "error", "-m", "rltracer_sqlite.cli.index", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=run.parent, env=environment)
+    assert sentence(Done(done.returncode, done.stdout, done.stderr))
 
 
 # What is given instead of a run
@@ -100,15 +127,15 @@ def make_unknown(path: Path) -> None:
 def make_outside(path: Path) -> None:
     (path.parent / "secret.jsonl").write_bytes(line(GOOD))
     (path / FILE).parent.mkdir(parents=True)
-    (path / FILE).symlink_to("../../../../../secret.jsonl")
+    (path / FILE).symlink_to(path.parent / "secret.jsonl")
 
 
 INSTEAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "missing": (lambda path: None, "does not exist"),
     "an empty folder": (Path.mkdir, "is empty"),
     "an empty file": (make_empty_file, "is empty"),
-    "a text": (lambda path: path.write_text("hello\n"), "not readable: Expecting value"),
-    "a database": (lambda path: sqlite3.connect(path).execute("create table a(b)").connection.close(), "No trajectories"),
+    "a text": (lambda path: path.write_text("hello\n"), "no rollouts of a known format"),
+    "bytes": (lambda path: path.write_bytes(bytes(range(256)) * 50), "no rollouts of a known format"),
     "a named pipe": (os.mkfifo, "neither a file nor a folder"),
     "a link to /dev/zero": (make_link, "neither a file nor a folder"),
     "a Git LFS pointer": (make_pointer, "run git lfs pull"),
@@ -158,7 +185,13 @@ def test_a_folder_that_may_not_be_read_is_said(run: Path, tmp_path: Path) -> Non
 
 
 def test_bad_lines_among_good_ones_are_counted(run: Path, tmp_path: Path) -> None:
-    bad = [b"{\n", b"\x00\xff\x00\n", b"[1]\n", b'{"nodes":7}\n', line({**GOOD, "id": "nan", "metrics": {"m": float("nan")}})]
+    bad = [
+        b"{\n",
+        b"\x00\xff\x00\n",
+        b"[1]\n",
+        b'{"nodes":7}\n',
+        line({**GOOD, "id": "nan", "metrics": {"m": float("nan")}}),
+    ]
     with (run / FILE).open("ab") as file:
         file.writelines([*bad, line({**GOOD, "id": "last"})])
     done = indexed(tmp_path / "x.sqlite", run)
@@ -285,7 +318,8 @@ def test_a_database_needs_a_folder(run: Path, tmp_path: Path, place: str) -> Non
     "arguments",
     [
         [], ["x.sqlite"], ["x.sqlite", "run", "--steps", "a-b"], ["x.sqlite", "run", "--steps", "9-1"],
-        ["x.sqlite", "run", "--success", "reward=1"], ["x.sqlite", "run", "--nonsense"], ["x.sqlite", "a", "b", "--name", "c"],
+        ["x.sqlite", "run", "--success", "reward=1"], ["x.sqlite", "run", "--nonsense"],
+        ["x.sqlite", "a", "b", "--name", "c"],
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_exit_code_2(arguments: list[str]) -> None:
@@ -320,7 +354,7 @@ def test_there_is_nothing_to_inspect(tmp_path: Path, given: str) -> None:
 
 
 HOSTILE = {
-    "a path out of the run": ("update shards set path = '../../../../etc/passwd'", "leads outside"),
+    "a path out of the run": ("update shards set path = '../x.sqlite'", "leads outside"),
     "an absolute path": ("update shards set path = '/etc/passwd'", "Not a path inside a run"),
     "a folder": ("update shards set path = 'step_1'", "not a regular file"),
     "no path": ("update shards set path = ''", "Not a path inside a run"),

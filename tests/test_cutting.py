@@ -32,7 +32,7 @@ TEXTS = st.text(max_size=8) | st.sampled_from(
     [',"token_ids":[1,2],"mask":[true]', '","token_ids":[1,2', "]", "\u2028\u0085", '\\",\\"token_ids\\":[1']
 )
 TOKENS = st.fixed_dictionaries(
-    {}, optional={"token_ids": ARRAYS, **{key: ARRAYS for key in KEYS}, "loss_weights": st.just({"a": [0.5, None]})}
+    {}, optional={"token_ids": ARRAYS, **dict.fromkeys(KEYS, ARRAYS), "loss_weights": st.just({"a": [0.5, None]})}
 )
 NODES = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), TEXTS, TOKENS), max_size=5)
 

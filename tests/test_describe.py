@@ -13,7 +13,8 @@ from rltracer_sqlite.describe import (
     table_descriptions,
     table_metadata,
 )
-from rltracer_sqlite.index.schema import INDEXES, TABLES, VIEWS
+from rltracer_sqlite.index.schema import INDEXES, TABLES
+from rltracer_sqlite.index.views import VIEWS
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from rltracer_sqlite.cli import COMMANDS, group
 from rltracer_sqlite.cli.index import command as index_command
 from rltracer_sqlite.describe import column_descriptions, table_descriptions
 from rltracer_sqlite.index.migrations import statements
-from rltracer_sqlite.index.schema import TABLES, VIEWS
+from rltracer_sqlite.index.schema import TABLES
+from rltracer_sqlite.index.views import VIEWS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -264,3 +264,20 @@ def test_the_index_does_not_depend_on_how_it_was_built(tmp_path: Path) -> None:
     assert json.dumps(rows(pieces, "select path, trajectories from fields order by path")) == json.dumps(
         rows(whole, "select path, trajectories from fields order by path")
     )
+
+
+def test_a_path_that_turns_out_to_be_text_keeps_its_column_and_its_values(run: Path, database: Path) -> None:
+    append(run / ALL, record("number", info={"x": 1.5, "note": "short"}))
+    index(database, run)
+    append(run / ALL, record("text", info={"x": "word", "note": "long " * 100}))
+    index(database, run)
+    append(run / ALL, record("again", info={"x": 3}))
+    index(database, run)
+    query = "select uid, info_x from trajectories where info_x is not null order by id"
+    assert rows(database, query) == [("number", "1.5"), ("text", "word"), ("again", "3.0")]
+    assert rows(database, "select column_name, kind from fields where path in ('info.x', 'info.note') order by path") == [
+        (None, "long text"),
+        ("info_x", "text"),
+    ]
+    types = dict(rows(database, "select name, type from pragma_table_info('trajectories')"))
+    assert (types["info_x"], types["reward_r"]) == ("TEXT", "REAL")

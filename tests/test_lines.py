@@ -15,7 +15,19 @@ from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.lines import Line, Tail, complete_lines, decode_leniently, reencoded
 
-PIECES = [b"\n", b"\r\n", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\0", b"\xff", b"{}"]
+PIECES = [
+    b"\n",
+    b"\r\n",
+    b"\x0b",
+    b"\x0c",
+    b"\x1c",
+    b"\xc2\x85",
+    b"\xe2\x80\xa8",
+    b"\xe2\x80\xa9",
+    b"\0",
+    b"\xff",
+    b"{}",
+]
 ANY_BYTES = st.lists(st.sampled_from(PIECES) | st.binary(max_size=20), max_size=40).map(b"".join)
 
 
@@ -67,7 +79,9 @@ def test_lines_are_what_lies_between_newlines(data: bytes, chunk: int, most: int
 @pytest.mark.parametrize("length", [(4 << 20) - 1, 4 << 20, (4 << 20) + 1, 30 << 20])
 def test_a_line_may_be_longer_than_the_buffer(length: int) -> None:
     data = b"a\n" + b"x" * length + b"\nb\n"
-    assert [found if isinstance(found, Tail) else (found[0], len(found[1])) for found in framed(MemoryReader(data))] == [
+    assert [
+        found if isinstance(found, Tail) else (found[0], len(found[1])) for found in framed(MemoryReader(data))
+    ] == [
         (0, 1),
         (2, length),
         (length + 3, 1),
@@ -118,9 +132,11 @@ def test_awkward_json_is_read_and_remarked_on(line: bytes, value: object, remark
     assert json.loads(reencoded(found)) == value
 
 
-@pytest.mark.parametrize("line", [b"", b"x", b'{"a":', b'{"a":1}}', b"[" * 100_000, b'{"a":' * 5000 + b"1" + b"}" * 5000])
+@pytest.mark.parametrize(
+    "line", [b"", b"x", b'{"a":', b'{"a":1}}', b"[" * 100_000, b'{"a":' * 5000 + b"1" + b"}" * 5000]
+)
 def test_what_is_no_json_says_why(line: bytes) -> None:
-    with pytest.raises(ValueError, match="at character|nested too deeply"):
+    with pytest.raises(ValueError, match=r"at character|nested too deeply"):
         decode_leniently(line)
 
 

@@ -26,20 +26,23 @@ ODD = {
     "null": b"null", "true": b"true", "integer": b"5", "negative": b"-1", "2**64": b"18446744073709551616",
     "5000 digits": b"1" + b"0" * 5000, "fraction": b"1.5", "NaN": b"NaN", "infinity": b"-Infinity", "1e400": b"1e400",
     "text": b'"x"', "no text": b'""', "half a pair": b'"\\ud800"', "NUL": b'"a\\u0000b"', "raw control": b'"\x00\x1b"',
-    "invalid UTF-8": b'"\xff\xfe"', "separators": '"x\u2028\u2029\u0085y"'.encode(), "1 MB": b'"' + b"x" * 1_000_000 + b'"',
+    "invalid UTF-8": b'"\xff\xfe"', "separators": '"x\u2028\u2029\u0085y"'.encode(),
+    "1 MB": b'"' + b"x" * 1_000_000 + b'"',
     "list": b"[]", "numbers": b"[1]", "nulls": b"[null]", "texts": b'["x"]', "object": b"{}", "value": b'{"a":1}',
     "role": b'{"role":5,"type":{},"score":"high","id":[],"message":7}', "deep": b"[" * 900 + b"]" * 900,
     "deeper": b'{"a":' * 5000 + b"1" + b"}" * 5000,
 }  # fmt: skip
 TRACE_FIELDS = [
     "id", "task", "agent", "nodes", "calls", "rewards", "metrics", "info", "is_completed", "ok", "stop_condition",
-    "errors", "error", "timing", "run", "group_id", "env_name", "kind", "policy_version", "eval_step", "tools", "traces",
-    "reward", "advantage", "trace_id", "branches", "rollout_id", "token_usage", "num_input_tokens", "verifiers",
+    "errors", "error", "timing", "run", "group_id", "env_name", "kind", "policy_version", "eval_step", "tools",
+    "traces", "reward", "advantage", "trace_id", "branches", "rollout_id", "token_usage", "num_input_tokens",
+    "verifiers",
 ]  # fmt: skip
 EPISODE_FIELDS = ["id", "env", "task", "group", "run", "ok", "errors", "traces"]
 V0_FIELDS = [
     "example_id", "prompt", "completion", "answer", "info", "reward", "error", "timing", "is_completed", "is_truncated",
-    "stop_condition", "metrics", "tool_defs", "token_usage", "task", "advantage", "is_filtered", "total_ms", "rollout_id",
+    "stop_condition", "metrics", "tool_defs", "token_usage", "task", "advantage", "is_filtered", "total_ms",
+    "rollout_id",
 ]  # fmt: skip
 NODE_FIELDS = ["parent", "message", "sampled", "finish_reason", "usage", "token_ids", "mask", "logprobs"]
 MESSAGE_FIELDS = ["role", "content", "tool_calls", "reasoning_content", "tool_call_id", "name"]
@@ -263,7 +266,9 @@ def test_long_texts_keep_their_words(tmp_path: Path) -> None:
 # Identity
 
 
-@pytest.mark.parametrize("odd", ["a\0b", "x" * 201, "x" * 100_000, "é" * 300, "../../x", "'; drop table runs; --", "\u2028"])
+@pytest.mark.parametrize(
+    "odd", ["a\0b", "x" * 201, "x" * 100_000, "é" * 300, "../../x", "'; drop table runs; --", "\u2028"]
+)
 def test_odd_ids_identify(tmp_path: Path, odd: str) -> None:
     lines = [line(trace(SAID, id=odd)), line(trace(SAID, id=odd + "y")), line(v0_row(SAID, rollout_id=odd + "z"))]
     loaded(tmp_path, *lines)
@@ -304,7 +309,9 @@ def test_a_negative_step_is_no_step(tmp_path: Path) -> None:
 def test_sums_beyond_what_a_database_holds_are_missing(tmp_path: Path) -> None:
     usage = [{"usage": {"prompt_tokens": 2**63 - 1, "completion_tokens": 2**62}} for _ in range(2)]
     [trajectory] = loaded(tmp_path, line(trace(SAID, calls=usage)))
-    assert rows(tmp_path / "x.sqlite", "select prompt_tokens, completion_tokens from trajectories") == [(2**63 - 1, None)]
+    assert rows(tmp_path / "x.sqlite", "select prompt_tokens, completion_tokens from trajectories") == [
+        (2**63 - 1, None)
+    ]
     assert trajectory.metadata["completion"]["completion_tokens"] is None
 
 
@@ -350,13 +357,14 @@ def test_blank_lines_count_as_lines_only(tmp_path: Path, blank: bytes) -> None:
 def test_the_index_and_the_record_agree(tmp_path: Path, layout: str) -> None:
     expected: Expected = LAYOUTS[layout](tmp_path / "run")
     index(tmp_path / "x.sqlite", expected.root)
-    names = "reward, advantage, turns, tool_calls, stop_condition, truncated, prompt_tokens, completion_tokens, branches"
+    names = "reward, advantage, turns, tool_calls, stop_condition, truncated, prompt_tokens, completion_tokens"
+    sql = f"select id, {names}, branches from trajectories where turns > 0"
     adapter = open_run(tmp_path / "x.sqlite")
-    for identity, *row in rows(tmp_path / "x.sqlite", f"select id, {names} from trajectories where turns > 0"):
+    for identity, *row in rows(tmp_path / "x.sqlite", sql):
         found = adapter.load_trajectory(identity)
         facts, done = found.metadata, found.metadata["completion"]
-        counts = [facts["turns"] if "turns" in facts else done["turns"], facts["tool_calls"], done["stop_condition"]]
-        tokens = [done["truncated"], done["prompt_tokens"], done["completion_tokens"], len(found.branches)]
+        counts = [done["turns"], facts["tool_calls"], done["stop_condition"], done["truncated"]]
+        tokens = [done["prompt_tokens"], done["completion_tokens"], len(found.branches)]
         assert row == [pytest.approx(facts["reward"]), facts["advantage"], *counts, *tokens]
     adapter.close()
 

@@ -32,6 +32,7 @@ class Operation:
 
 def all_operations() -> list[Operation]:
     """Return every operation in the order of the table."""
-    from . import indexing, other_tools, reading, refreshing
+    from . import analysing, indexing, other_tools, reading, refreshing
 
-    return [*indexing.OPERATIONS, *reading.OPERATIONS, *refreshing.OPERATIONS, *other_tools.OPERATIONS]
+    modules = (indexing, reading, refreshing, analysing, other_tools)
+    return [operation for module in modules for operation in module.OPERATIONS]

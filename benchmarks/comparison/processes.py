@@ -37,8 +37,12 @@ class Measured:
         return self.output.get("seconds", [])
 
 
+class ProgramFailed(RuntimeError):
+    """A measured program that ended with an error; the message holds what it printed."""
+
+
 def measure(command: Command, home: Path) -> Measured:
-    """Run a command and return what it took. Raises RuntimeError with its output when it fails.
+    """Run a command and return what it took. Raises ProgramFailed.
 
     A program answers with one line of JSON, the last it prints: {"answer": ..., "seconds": [...]}.
     """
@@ -51,7 +55,7 @@ def measure(command: Command, home: Path) -> Measured:
         wall = time.perf_counter() - began
         text = _text(output)
     if status:
-        raise RuntimeError(f"{' '.join(map(str, command.arguments))} failed:\n{text}")
+        raise ProgramFailed(f"{' '.join(map(str, command.arguments))} failed:\n{text}")
     answer = _last_json(text)
     if command.answer:
         answer = {**answer, **measure(Command(command.answer), home).output}

@@ -71,5 +71,4 @@ OPERATIONS = [
         bar=0.003,
         in_process=True,
     ),
-    # Analysis of a whole run and exporting rows come here.
 ]

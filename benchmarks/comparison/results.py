@@ -26,6 +26,7 @@ class Result:
     other: list[Measured] = field(default_factory=list)
     raw: list[float] = field(default_factory=list)  # seconds of reading the same bytes
     peak_bar: float | None = None  # MiB
+    failure: str = ""  # what a program printed that could not be run
 
     def seconds(self, runs: Sequence[Measured]) -> list[float]:
         """Return the time of each run, as the operation compares it."""
@@ -48,6 +49,8 @@ class Result:
     def misses(self) -> list[str]:
         """The demands that are not met."""
         operation, found = self.operation, []
+        if self.failure:
+            return ["could not be run"]
         if self.equal is False:
             found.append("the answers differ")
         if operation.bar is not None and median(self.ratios) > operation.bar:
@@ -75,6 +78,7 @@ class Result:
             "share_of_raw_read": self.share,
             "equal": self.equal,
             "misses": self.misses,
+            "failure": self.failure or None,
         }
 
     def _side(self, runs: Sequence[Measured]) -> dict[str, Any]:
@@ -92,6 +96,8 @@ class Result:
 
     def as_row(self) -> list[str]:
         """Return the cells of the Markdown table."""
+        if self.failure:
+            return [self.operation.name, *["–"] * (len(HEADINGS) - 2), "; ".join(self.misses)]
         ratios, bar = self.ratios, self.operation.bar
         spread = f"**{_number(median(ratios))}** ({_number(min(ratios))}–{_number(max(ratios))})" if ratios else "–"
         against = "" if self.operation.other_name == "rltracer 0.1.0" else f" ({self.operation.other_name})"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import sqlite3
 import sys
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 
 def partition_ours(database: str) -> object:
@@ -39,6 +40,34 @@ def groups_ours(database: str) -> object:
     return sorted(map(list, rows))
 
 
+def analysis_ours(folder: str) -> object:
+    """Return [beginning of the prompt, window, scored, successes, pass@1, pass@4] of each row, sorted."""
+    return sorted(
+        [row["preview"][:100], int(row["window"]), int(row["scored"]), int(row["successes"]), *_rates(row)]
+        for row in _table(folder, "prompts.csv")
+        if int(row["scored"])
+    )
+
+
+def analysis_peer(folder: str) -> object:
+    """Return the same of what rltracer 0.1.0 writes for windows of 8 steps."""
+    counts = ("rollout_count", "success_count")
+    return sorted(
+        [row["prompt_preview"][:100], int(row["step_start"]) // 8, *(int(row[name]) for name in counts), *_rates(row)]
+        for row in _table(folder, "prompt_pass_metrics.csv")
+    )
+
+
+def _table(folder: str, name: str) -> list[dict[str, str]]:
+    with (Path(folder) / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _rates(row: dict[str, str]) -> list[float | None]:
+    # Rounded, since 1 - a/b and (b - a)/b differ in the last place.
+    return [round(float(row[name]), 12) if row[name] else None for name in ("pass_at_1", "pass_at_4")]
+
+
 def _rows(database: str, question: str) -> list[tuple[object, ...]]:
     return sqlite3.connect(f"file:{database}?mode=ro", uri=True).execute(question).fetchall()
 
@@ -54,5 +83,11 @@ def _partition(rows: list[tuple[object, ...]]) -> object:
 
 
 if __name__ == "__main__":
-    questions = {"ours": partition_ours, "peer": partition_peer, "groups": groups_ours}
+    questions = {
+        "ours": partition_ours,
+        "peer": partition_peer,
+        "groups": groups_ours,
+        "analysis_ours": analysis_ours,
+        "analysis_peer": analysis_peer,
+    }
     print(json.dumps({"answer": questions[sys.argv[1]](sys.argv[2])}))

@@ -9,12 +9,14 @@ import time
 
 def refresh(database: str, run: str) -> dict[str, object]:
     """Bring the index up to date."""
+    from importlib import import_module
     from pathlib import Path
 
     from rltracer_sqlite.index.database import finish_writing, open_for_writing
     from rltracer_sqlite.index.refresh import refresh_run
     from rltracer_sqlite.sources import source_for
 
+    import_module("rltracer_sqlite.sources.prime_rl.scan")  # otherwise the first file that is read imports it
     source = source_for(Path(run))
     connection = open_for_writing(Path(database))
     (identity,) = connection.execute("select id from runs").fetchone()

@@ -35,24 +35,24 @@ function say(words) {
 
 // --- Messages and rows: j and k
 
-const stops = () => [...page.querySelectorAll(".message, .call > .result[id], tr[data-row]")];
+const stops = () => [...page.querySelectorAll(".message, .call > .result[id], [data-row]")];
 
 function current() {
-  const focused = document.activeElement?.closest?.(".message, .call > .result[id], tr[data-row]");
+  const focused = document.activeElement?.closest?.(".message, .call > .result[id], [data-row]");
   if (focused && page.contains(focused)) return focused;
   return stops().find((stop) => stop.getBoundingClientRect().bottom > 8) ?? null;
 }
 
 function move(by) {
   const all = stops();
-  const here = document.activeElement?.closest?.(".message, .call > .result[id], tr[data-row]");
+  const here = document.activeElement?.closest?.(".message, .call > .result[id], [data-row]");
   const at = all.indexOf(here);
   const first = Math.max(all.indexOf(current()), 0);
   const target = all[at >= 0 ? Math.min(Math.max(at + by, 0), all.length - 1) : first];
   if (!target) return;
-  const focus = target.matches("tr") ? target.querySelector("a") : target;
+  const focus = target.matches("[data-row]") ? target.querySelector("a") : target;
   focus.focus({preventScroll: true});
-  target.scrollIntoView({block: target.matches("tr") ? "nearest" : "start"});
+  target.scrollIntoView({block: target.matches("[data-row]") ? "nearest" : "start"});
 }
 
 // --- Folds: what a person has opened of a kind is open on the next page too
@@ -78,6 +78,7 @@ function restoreFolds() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   let changed = false;
   for (const details of page.querySelectorAll("details[data-fold]")) {
+    if (details.querySelector("mark")) continue; // what was looked for stands in it
     const open = folds[details.dataset.fold];
     if (typeof open === "boolean" && open !== details.open) {
       details.open = open;

@@ -9,11 +9,14 @@ import click
 
 # name: (module, help line). The help stands here so that listing the commands imports none of them.
 COMMANDS = {
+    "analyze": ("analyze", "Pass rates per prompt and window as CSV, JSON and a Markdown report."),
     "demo": ("demo", "Write a small sample run, index it and serve it with Datasette."),
     "index": ("index", "Index runs into a SQLite database (the same as rltracer-index)."),
     "inspect": ("inspect", "Look at a run, a step, a prompt or a trajectory in the terminal."),
     "metadata": ("metadata", "Print Datasette metadata for an index."),
     "sources": ("sources", "List the kinds of files that are read, show a mapping, or propose one."),
+    "plot": ("plot", "Draw a chart of an index as SVG, PNG or HTML."),
+    "success": ("success", "Show or change what counts as a success, without reading a file."),
     "roots": ("roots", "List, add or remove the folders that an index may lead to."),
 }
 

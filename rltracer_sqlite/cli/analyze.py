@@ -98,11 +98,12 @@ def _analyse(
 
 def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
     """Open an index, or bring the index of a run's folder up to date and open it; return its run's id in this case."""
-    from ..index.database import finish_writing, open_for_writing, open_index
+    from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 
     if not path.exists() or _is_database(path):
         return open_index(path), None
     from ..adapter import cached_index
+    from ..index.lock import WriterLock
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
     from ..sources import source_for
@@ -110,12 +111,13 @@ def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     source = source_for(path, tokenizer)
     index = cached_index(path.absolute())
     index.parent.mkdir(parents=True, exist_ok=True)
-    connection = open_for_writing(index)
-    try:
-        run_id = ensure_run(connection, source, path)
-        refresh_run(connection, source, path, run_id)
-    finally:
-        finish_writing(connection)
+    with WriterLock(index, "reading a run for an analysis", wait=BUSY_SECONDS):
+        connection = open_for_writing(index)
+        try:
+            run_id = ensure_run(connection, source, path)
+            refresh_run(connection, source, path, run_id)
+        finally:
+            finish_writing(connection)
     return open_index(index), run_id
 
 

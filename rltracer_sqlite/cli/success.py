@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import printable
+
+if TYPE_CHECKING:
+    from ..passrates import SuccessRule
 
 
 @click.command("success", context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,28 +29,38 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
       rltracer success run.sqlite
       rltracer success run.sqlite my-run --rule 'rewards.reward.score >= 0.5'
     """
-    from ..index.database import finish_writing, open_for_writing, open_index
-    from ..index.runs import set_success
+    from contextlib import closing
+
+    from ..index.database import open_index
     from ..passrates import SuccessRuleError, parse_rule, success_column
 
-    open_index(database).close()  # refuse what is no index before it is opened for writing
-    if rule is None:
-        connection = open_index(database)
-        for run_id, _ in chosen_runs(connection, run):
+    with closing(open_index(database)) as connection:
+        try:
+            parsed = parse_rule(rule) if rule else None
+            if parsed:
+                success_column(connection, parsed.path)  # refuse a rule that would leave everything unscored
+        except SuccessRuleError as error:
+            raise click.ClickException(printable(f"{error}.")) from None
+        ids = [run_id for run_id, _ in chosen_runs(connection, run)]
+    if parsed:
+        _change(database, ids, parsed)
+    with closing(open_index(database)) as connection:
+        for run_id in ids:
             click.echo(_state(connection, run_id))
-        connection.close()
-        return
-    connection = open_for_writing(database)
-    try:
-        parsed = parse_rule(rule)
-        success_column(connection, parsed.path)
-        for run_id, _ in chosen_runs(connection, run):
-            set_success(connection, run_id, parsed.path, parsed.threshold)
-            click.echo(_state(connection, run_id))
-    except SuccessRuleError as error:
-        raise click.ClickException(printable(f"{error}.")) from None
-    finally:
-        finish_writing(connection)
+
+
+def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
+    from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing
+    from ..index.lock import WriterLock
+    from ..index.runs import set_success
+
+    with WriterLock(database, "changing the success rule", wait=BUSY_SECONDS):
+        connection = open_for_writing(database)
+        try:
+            for run_id in run_ids:
+                set_success(connection, run_id, rule.path, rule.threshold)
+        finally:
+            finish_writing(connection)
 
 
 def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[int, str]]:

@@ -19,11 +19,12 @@ import orjson
 
 from .conditions import Condition, accepted
 from .preferences import Acceptance, ExportMode, ExportPreferences, Order
-from .runs import OpenRun
+from .runs import OpenRun, Progress
 from .scope import parameters, staged
 from .scratch import Scratch
 
 DRAW_BYTES = 8
+TOLD_EVERY = 1000  # prompt groups
 FAR = math.inf  # the place of what has no weight: behind everything that has one
 
 
@@ -57,7 +58,13 @@ class Prompt(NamedTuple):
     env: str | None
 
 
-def rank_candidates(scratch: Scratch, run: OpenRun, preferences: ExportPreferences, found: list[Condition]) -> None:
+def rank_candidates(
+    scratch: Scratch,
+    run: OpenRun,
+    preferences: ExportPreferences,
+    found: list[Condition],
+    progress: Progress | None = None,
+) -> None:
     """Fill `picks` for one run with what the quota of each unit allows, and `stages` with what each stage drops.
 
     One pass over the trajectories does both, since passing over them is most of the work.
@@ -80,6 +87,10 @@ def rank_candidates(scratch: Scratch, run: OpenRun, preferences: ExportPreferenc
         """,
         {**parameters(run, preferences), **values},
     )
+    rows: Iterable[Any] = cursor
+    if progress is not None:
+        total = scratch.connection.execute("select count(*) from members where run = ?", (run.number,)).fetchone()[0]
+        rows = _watched(cursor, total, progress)
     stages: Counter[int] = Counter()
     calls: Counter[int] = Counter()
     for table in ("picks", "stages", "calls"):
@@ -87,10 +98,18 @@ def rank_candidates(scratch: Scratch, run: OpenRun, preferences: ExportPreferenc
     names = ", ".join(Pick._fields)
     scratch.insert(
         f"insert into picks ({names}) values ({', '.join('?' * len(Pick._fields))})",
-        _picks(cursor, run, preferences, list(columns), stages, calls),
+        _picks(rows, run, preferences, list(columns), stages, calls),
     )
     scratch.insert("insert into stages values (?, ?, ?)", ((run.number, *counted) for counted in stages.items()))
     scratch.insert("insert into calls values (?, ?, ?)", ((run.number, *counted) for counted in calls.items()))
+
+
+def _watched(rows: Iterable[Any], total: int, progress: Progress) -> Iterator[Any]:
+    """Yield rows, telling now and then how far it is: a browser's export ends here when its visitor leaves."""
+    for number, row in enumerate(rows, start=1):
+        if number % TOLD_EVERY == 0:
+            progress("Selecting", number, total)
+        yield row
 
 
 def _columns(preferences: ExportPreferences) -> dict[str, str]:

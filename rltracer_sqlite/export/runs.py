@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..index import queries
-from ..index.database import finish_writing, open_for_writing, open_index
+from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from ..roots import Roots
 from ..sources import source_for, source_named
 from ..sources.base import Source
@@ -148,7 +148,9 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
     first = spec.step_start if spec.step_start is not None else steps[0]
     last = spec.step_end if spec.step_end is not None else steps[1]
     success = f"{run.success_path} >= {run.success_threshold:g}"
-    source = source_named(run.source, run.tokenizer, run.mapping)
+    from ..adapter import allowed_tokenizer
+
+    source = source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
     return OpenRun(
         number, spec, index, run.id, spec.name or run.name, run.root, source, roots, success, first, last
     )  # fmt: skip
@@ -166,18 +168,20 @@ def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> 
 def _index_folder(spec: TraceRunSpec, root: Path, progress: Progress | None) -> tuple[Path, int]:
     """Bring the asked steps of a folder up to date in the user's cache; return the index and the run's id."""
     from ..adapter import cached_index
+    from ..index.lock import WriterLock
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
 
     source, index = source_for(root), cached_index(root)
     index.parent.mkdir(parents=True, exist_ok=True)
-    connection = open_for_writing(index)
-    try:
-        run_id = ensure_run(connection, source, root)
-        told = None if progress is None else lambda done, total: progress("Indexing", done, total)
-        refresh_run(connection, source, root, run_id, steps=lambda step: _is_asked(spec, step), progress=told)
-    finally:
-        finish_writing(connection)
+    told = None if progress is None else lambda done, total: progress("Indexing", done, total)
+    with WriterLock(index, "reading a run for an export", wait=BUSY_SECONDS):
+        connection = open_for_writing(index)
+        try:
+            run_id = ensure_run(connection, source, root)
+            refresh_run(connection, source, root, run_id, steps=lambda step: _is_asked(spec, step), progress=told)
+        finally:
+            finish_writing(connection)
     return index, run_id
 
 

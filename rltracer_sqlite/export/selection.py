@@ -83,7 +83,8 @@ class Selection:
     def _choose(self) -> None:
         for run in self.runs:
             with index_errors(run):
-                rank_candidates(self.scratch, run, self.preferences, self.conditions[run.number])
+                found = self.conditions[run.number]
+                rank_candidates(self.scratch, run, self.preferences, found, self.progress)
         self.across = place_picks(self.scratch, self.preferences)
         if self.preferences.mode is ExportMode.PREFERENCE and not self.count():
             raise ExportError(

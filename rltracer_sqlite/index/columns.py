@@ -11,6 +11,8 @@ from ..sources.base import Entry
 MAX_COLUMNS = 200
 MAX_NAME = 60
 MAX_PATHS = 2000
+LONG_TEXT = "long text"
+TYPES = {"number": "real", "text": "text"}
 
 # Paths whose value has a column of the schema's own. An entry's attribute has the column's name.
 # The index lists them in `fields` from the start.
@@ -56,10 +58,8 @@ class Columns:
                 if path in BUILT_IN:
                     continue
                 counts[path] = counts.get(path, 0) + 1
-                if path not in self.by_path and len(self.by_path) < MAX_PATHS:
-                    self._add_path(path)
-                if type(value) is not float:
-                    self._see_text(path, value)
+                if self.kinds.get(path) != _kind(value):
+                    self._learn(path, _kind(value))
         self.connection.executemany(
             "update fields set trajectories = trajectories + ? where path = ?",
             [(count, path) for path, count in counts.items()],
@@ -72,35 +72,59 @@ class Columns:
                 f'update fields set trajectories = (select count("{column}") from trajectories) where path = ?', (path,)
             )
 
-    def _add_path(self, path: str) -> None:
-        column = None
-        if len(self.dynamic) < MAX_COLUMNS:
-            column = self._free_name(column_name(path))
-            # The name holds only a–z, 0–9 and _, so it cannot end its quotes.
-            self.connection.execute(f'alter table trajectories add column "{column}" any')
-            self.taken.add(column)
-        self.by_path[path], self.kinds[path] = column, "number"
-        self.connection.execute(
-            "insert into fields (path, column_name, kind, trajectories) values (?, ?, 'number', 0)",
-            (path, column),
-        )
+    def _learn(self, path: str, kind: str) -> None:
+        """Note a kind of value that a path has not had before: make its column, or make the column fit."""
+        known = self.kinds.get(path)
+        if known is None:
+            if len(self.kinds) >= MAX_PATHS:
+                return
+            self._set(path, kind, self._make_column(path, kind))
+        elif known == "number" and kind == "text":
+            self._set(path, kind, self._turn_to_text(self.by_path[path]))
+        elif kind == LONG_TEXT and known != LONG_TEXT:
+            self._set(path, kind, None)  # a column that lacks the long ones would give wrong answers
 
-    def _see_text(self, path: str, value: float | str | None) -> None:
-        """Note that a path holds text; a path with a text too long to index has no column to be asked."""
-        kind = "long text" if value is None else "text" if isinstance(value, str) else "number"
-        if path in self.kinds and self.kinds[path] not in (kind, "long text") and kind != "number":
-            self.kinds[path] = kind
-            if kind == "long text":
-                self.by_path[path] = None
-            self.connection.execute(
-                "update fields set kind = ?, column_name = ? where path = ?", (kind, self.by_path[path], path)
-            )
+    def _make_column(self, path: str, kind: str) -> str | None:
+        if kind == LONG_TEXT or len(self.dynamic) >= MAX_COLUMNS:
+            return None
+        column = self._free_name(column_name(path))
+        # The name holds only a–z, 0–9 and _, so it cannot end its quotes. The type matters: Datasette compares a
+        # filter's text with a typed column only as people expect.
+        self.connection.execute(f'alter table trajectories add column "{column}" {TYPES[kind]}')
+        self.taken.add(column)
+        return column
+
+    def _turn_to_text(self, column: str | None) -> str | None:
+        if column is None:
+            return None
+        for statement in (
+            f'alter table trajectories add column "{column}__text" text',
+            f'update trajectories set "{column}__text" = "{column}" where "{column}" is not null',
+            f'alter table trajectories drop column "{column}"',
+            f'alter table trajectories rename column "{column}__text" to "{column}"',
+        ):
+            self.connection.execute(statement)
+        return column
+
+    def _set(self, path: str, kind: str, column: str | None) -> None:
+        self.kinds[path], self.by_path[path] = kind, column
+        self.connection.execute(
+            """
+            insert into fields (path, column_name, kind, trajectories) values (?, ?, ?, 0)
+            on conflict (path) do update set column_name = excluded.column_name, kind = excluded.kind
+            """,
+            (path, column, kind),
+        )
 
     def _free_name(self, wanted: str) -> str:
         name, number = wanted, 2
         while name in self.taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
+
+
+def _kind(value: float | str | None) -> str:
+    return LONG_TEXT if value is None else "text" if isinstance(value, str) else "number"
 
 
 def add_built_in(connection: sqlite3.Connection) -> None:

@@ -17,6 +17,8 @@ class IndexFileError(ValueError):
 
 def open_index(path: Path) -> sqlite3.Connection:
     """Open an existing index for reading. Raises IndexFileError."""
+    if path.is_dir():
+        raise IndexFileError(f"{path} is a folder, not an index.")
     if not path.is_file():
         raise IndexFileError(f"{path} does not exist. Make it with: rltracer-index {path} RUN")
     connection = _connect(path, read_only=True)
@@ -55,9 +57,11 @@ def finish_writing(connection: sqlite3.Connection) -> None:
     if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
         connection.close()
         return
-    connection.execute("pragma analysis_limit = 1000")
-    connection.execute("analyze")
-    connection.commit()
+    if _has_grown(connection):
+        # A smaller sample misleads the planner on a large index: filtered facets then scan whole tables.
+        connection.execute("pragma analysis_limit = 100000")
+        connection.execute("analyze")
+        connection.commit()
     try:
         connection.execute("pragma wal_checkpoint(truncate)")
         # A plain journal can be read from a read-only folder by another user; a WAL database cannot.
@@ -65,6 +69,17 @@ def finish_writing(connection: sqlite3.Connection) -> None:
     except sqlite3.OperationalError:
         pass  # somebody is reading: the log stays, and is as good
     connection.close()
+
+
+def _has_grown(connection: sqlite3.Connection) -> bool:
+    """Say whether the planner's statistics are missing, or a tenth or more out of date."""
+    try:
+        stat = connection.execute("select stat from sqlite_stat1 where tbl = 'trajectories' limit 1").fetchone()
+    except sqlite3.OperationalError:
+        return True
+    last = connection.execute("select seq from sqlite_sequence where name = 'trajectories'").fetchone()
+    known = int(stat[0].split()[0]) if stat else 0
+    return last is not None and abs(last[0] - known) * 10 >= known
 
 
 def is_index(connection: sqlite3.Connection) -> bool:

@@ -8,33 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 
-STATISTICS_COLUMNS = """
-alter table trajectories add column group_pass_rate real; -- the pass rate of its prompt group: how hard its prompt was
-"""
-
-STATISTICS_TABLES = """
--- The sum of a recorded number per step, split and env: what curves over steps are drawn from.
-create table step_values (
-    id integer primary key,            -- the row's number
-    run_id integer not null references runs(id), -- the run
-    step integer,                      -- the training step
-    split text,                        -- train or eval
-    env text,                          -- the environment
-    name text not null,                -- reward, reward_…, completion_tokens, turns, tool_calls, truncated or error
-    trajectories integer not null,     -- how many have a value
-    total real,                        -- the sum of their values
-    mean real generated always as (total / trajectories) virtual -- the mean of their values
-) strict;
-"""
-
-# A facet counts by reading one index from end to end, so it holds what people filter by as well.
-STATISTICS_INDEXES = """
-create index step_values_step on step_values(run_id, step, split);
-create index prompt_groups_pass_rate on prompt_groups(pass_rate, run_id, split, env, step, zero_variance);
-create index trajectories_group_pass_rate
-    on trajectories(group_pass_rate, run_id, split, env, success, step, stop_condition);
-"""
-
 MAX_REWARDS = 40  # components of the reward with a curve
 VALUES = {
     "reward": "reward",
@@ -62,7 +35,7 @@ def refresh_step_values(connection: sqlite3.Connection, run_id: int, step: int |
     """Recompute the sums of one step and split, for every env in it."""
     place = {"run": run_id, "step": step, "split": split}
     connection.execute("delete from step_values where run_id = :run and step is :step and split is :split", place)
-    values = {**VALUES, **{name: _number(name) for name in _reward_columns(connection)}}
+    values = {**VALUES, **{name: f'"{name}"' for name in _reward_columns(connection)}}
     sums = ", ".join(f"count({value}) as n{i}, sum({value}) as s{i}" for i, value in enumerate(values.values()))
     rows = " union all ".join(f"select env, :name{i}, n{i}, s{i} from sums where n{i}" for i in range(len(values)))
     connection.execute(
@@ -88,9 +61,3 @@ def _reward_columns(connection: sqlite3.Connection) -> list[str]:
         (MAX_REWARDS,),
     )
     return [str(row[0]) for row in rows if row[0] not in VALUES]
-
-
-def _number(column: str) -> str:
-    # A column made for a path takes any value: what is no number is left out.
-    quoted = '"' + column.replace('"', '""') + '"'
-    return f"(case when typeof({quoted}) in ('integer', 'real') then {quoted} end)"

@@ -7,7 +7,8 @@ import sqlite3
 from sqlite_utils import Database, Migrations
 
 from .columns import add_built_in
-from .schema import INDEXES, TABLES, VIEWS
+from .schema import INDEXES, TABLES
+from .views import VIEWS
 
 migrations = Migrations("rltracer")
 

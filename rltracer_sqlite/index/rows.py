@@ -15,6 +15,7 @@ from .statistics import apply_success, mark_steps, refresh_groups
 DEFAULT_SUCCESS = ("reward", 1.0)
 LABEL_SUCCESS = ("metrics.correct_final_label", 1.0)
 
+MAX_DIGITS = 18  # what surely fits SQLite's integers
 # Columns of `trajectories` that an entry fills under the same name.
 ENTRY_COLUMNS = (
     "uid", "step", "dispatch_step", "ship_step", "split", "env", "agent", "effective", "reward", "advantage",
@@ -98,6 +99,7 @@ class RunWriter:
         held, touched_groups = set(), set(groups)
         touched_steps = {(entry.step, entry.split) for entry in entries}
         for entry, group_id in zip(entries, groups, strict=True):
+            _settle_example(entry)
             row = self._row(entry, group_id, shard_id, dynamic)
             known = existing.get(entry.uid)
             if known is None:
@@ -247,6 +249,17 @@ class RunWriter:
             """,
             (self.run_id, json.dumps(uids)),
         )
+
+
+def _settle_example(entry: Entry) -> None:
+    """Keep an example's number as a number; a name serves as the task's key where it has none."""
+    example = entry.data_idx
+    if example is None or (isinstance(example, int) and not isinstance(example, bool)):
+        return
+    text = str(example)
+    entry.data_idx = int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
+    if entry.data_idx is None and entry.task_key is None:
+        entry.task_key = text
 
 
 def _as_update(entry: Entry, shard: Shard) -> Update:

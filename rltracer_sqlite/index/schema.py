@@ -129,7 +129,7 @@ create table trajectories (
     episode_id text,                   -- the episode it belongs to
     group_id text,                     -- the training system's own group id
     task_key text,                     -- the task's recorded key or name
-    data_idx any,                      -- task.data.idx: the row of the training data
+    data_idx integer,                  -- task.data.idx: the row of the training data, where it is a number
     policy_version integer,            -- the version of the policy that sampled it
     started_at real,                   -- Unix time, seconds
     seconds real,                      -- how long it took
@@ -140,6 +140,7 @@ create table trajectories (
     line integer,                      -- the record's line, counted from 1
     item integer,                      -- the place inside the record; null where the record is the trajectory
     gone integer not null default 0,   -- 1: its file has vanished since it was indexed
+    group_pass_rate real,              -- the pass rate of its prompt group: how hard its prompt was
     preview text not null check (length(preview) <= 400) -- the prompt in one line
 ) strict;
 
@@ -168,6 +169,19 @@ create table fields (
     column_name text,                  -- the column of trajectories; null: not indexed, read from the record
     kind text not null,                -- number, text, or long text (which is not indexed)
     trajectories integer               -- how many trajectories have a value; null for the schema's own columns
+) strict;
+
+-- The sum of a recorded number per step, split and env: what curves over steps are drawn from.
+create table step_values (
+    id integer primary key,            -- the row's number
+    run_id integer not null references runs(id), -- the run
+    step integer,                      -- the training step
+    split text,                        -- train or eval
+    env text,                          -- the environment
+    name text not null,                -- reward, reward_…, completion_tokens, turns, tool_calls, truncated or error
+    trajectories integer not null,     -- how many have a value
+    total real,                        -- the sum of their values
+    mean real generated always as (total / trajectories) virtual -- the mean of their values
 ) strict;
 
 -- What could not be read, or in part only, and why.
@@ -208,47 +222,9 @@ create index annotations_uid on annotations(run_id, uid);
 create index annotations_trajectory on annotations(trajectory_id);
 create index annotations_shard on annotations(shard_id);
 create index problems_shard on problems(shard_id);
-"""
-
-VIEWS = """
--- The pass rate of every prompt over a whole run, per split: the hardest are those near 0.
-create view prompt_pass_rates as
-select
-    g.run_id as run_id,
-    g.split as split,
-    g.env as env,
-    g.prompt_id as prompt_id,
-    p.preview as preview,
-    count(distinct g.step) as steps,
-    sum(g.trajectories) as trajectories,
-    sum(g.scored) as scored,
-    sum(g.successes) as successes,
-    sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate
-from prompt_groups g join prompts p on p.id = g.prompt_id
-group by g.run_id, g.split, g.env, g.prompt_id;
-
--- A line per run, step, split and env: what a training curve is drawn from.
-create view step_summary as
-select
-    g.run_id as run_id,
-    r.name as run,
-    g.step as step,
-    g.split as split,
-    g.env as env,
-    count(*) as prompt_groups,
-    sum(g.trajectories) as trajectories,
-    sum(g.scored) as scored,
-    sum(g.successes) as successes,
-    sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
-    sum(g.reward_mean * g.trajectories) / nullif(sum(case when g.reward_mean is not null then g.trajectories end), 0)
-        as reward_mean,
-    avg(g.zero_variance) as zero_variance_share
-from prompt_groups g join runs r on r.id = g.run_id
-group by g.run_id, g.step, g.split, g.env;
-
--- Steps that were discovered and not read yet.
-create view unread_steps as
-select r.name as run, s.run_id as run_id, s.step as step, s.split as split
-from steps s join runs r on r.id = s.run_id
-where s.indexed_at is null;
+-- A facet counts by reading one index from end to end, so these hold what people filter by as well.
+create index step_values_step on step_values(run_id, step, split);
+create index prompt_groups_pass_rate on prompt_groups(pass_rate, run_id, split, env, step, zero_variance);
+create index trajectories_group_pass_rate
+    on trajectories(group_pass_rate, run_id, split, env, success, step, stop_condition);
 """

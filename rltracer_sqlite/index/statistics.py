@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 
 from .columns import resolve_path
+from .derived import copy_pass_rates, refresh_step_values
 
 GROUP_STATISTICS = """
 with means as (
@@ -54,6 +55,7 @@ def refresh_groups(connection: sqlite3.Connection, group_ids: Iterable[int] | No
             """,
             {"groups": groups},
         )
+        copy_pass_rates(connection, groups)
 
 
 def mark_steps(connection: sqlite3.Connection, run_id: int, steps: Iterable[tuple[int | None, str | None]]) -> None:
@@ -75,6 +77,7 @@ def refresh_steps(connection: sqlite3.Connection, run_id: int, everything: bool 
     ).fetchall()
     for identity, step, split in pending:
         row = connection.execute(STEP_STATISTICS, {"run": run_id, "step": step, "split": split}).fetchone()
+        refresh_step_values(connection, run_id, step, split)
         if row[0]:
             # The spread is exactly 0 where all rewards are equal, whatever rounding says.
             deviation = 0.0 if row[10] == 0 else _root(row[5])

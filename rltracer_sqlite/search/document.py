@@ -41,6 +41,12 @@ class Document:
         number = bisect_right(self.starts, offset) - 1
         return self.places[number] if number >= 0 else None
 
+    def message(self, offset: int) -> tuple[int, int]:
+        """Return where the text of the message that the character at `offset` belongs to starts and ends."""
+        number = bisect_right(self.starts, offset)
+        end = self.starts[number] - len(BETWEEN) if number < len(self.starts) else len(self.text)
+        return self.starts[number - 1], max(end, offset)
+
 
 def document(trajectory: Trajectory) -> Document:
     """Return the text of all messages over all branches, each message once.

@@ -19,6 +19,8 @@ class Visible(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._silent += tag in ("script", "style", "title")
+        if tag == "br":
+            self.text.append("\n")
         found = re.match(r"U\+([0-9A-F]+)", dict(attrs).get("title") or "")
         if dict(attrs).get("class") == "invisible" and found:
             self.text.append(chr(int(found[1], 16)))
@@ -42,20 +44,21 @@ def visible_text(page: str) -> str:
 
 
 def words(page: str) -> str:
-    """Return the text of a page in one line."""
-    return " ".join(visible_text(page).split())
+    """Return the text of a page in one line; what stands in different blocks is apart."""
+    return " ".join(visible_text(re.sub(r"</(p|div|td|th|li|h\d|dt|dd)>", r"\g<0> ", page)).split())
 
 
 def table_rows(page: str, heading: str) -> list[list[str]]:
     """Return the cells of the rows of the table after a heading, each in one line."""
     section = page[page.index(f'id="{heading}"') :]
     body = section[section.index("<tbody>") : section.index("</tbody>")]
-    return [[words(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S)] for row in body.split("</tr>")[:-1]]
+    rows = body.split("</tr>")[:-1]
+    return [[words(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)] for row in rows]
 
 
 def links(page: str, text: str) -> list[str]:
     """Return the addresses of the links of a page with this text."""
-    found = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', page, re.S)
+    found = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', page, re.DOTALL)
     return [html.unescape(address) for address, inside in found if words(inside) == text]
 
 

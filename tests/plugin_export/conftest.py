@@ -41,7 +41,9 @@ class Hooks:
 @pytest.fixture(scope="session", autouse=True)
 def hooks() -> Iterator[None]:
     """Register the hooks, unless the plugin does."""
-    known = {extra["extension"] for found in pm.hook.register_output_renderer(datasette=None) for extra in listed(found)}
+    known = {
+        extra["extension"] for found in pm.hook.register_output_renderer(datasette=None) for extra in listed(found)
+    }
     if "sft" in known:
         yield
         return

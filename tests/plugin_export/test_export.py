@@ -99,7 +99,9 @@ async def test_this_data_as_offers_the_three_kinds(datasette: Datasette) -> None
 async def test_the_menu_of_a_table_leads_to_the_form_with_its_filters(datasette: Datasette) -> None:
     html = unescape((await get(datasette, "/run/trajectories?success=1&_sort=step&_facet=env")).text)
     assert "/-/rltracer/run/export?_table=trajectories&success=1" in html
-    assert "/-/rltracer/run/export?_table=trajectories" in unescape((await get(datasette, "/run/prompt_pass_rates")).text)
+    assert "/-/rltracer/run/export?_table=trajectories" in unescape(
+        (await get(datasette, "/run/prompt_pass_rates")).text
+    )
 
 
 async def test_the_form_shows_preferences_and_a_preview(datasette: Datasette) -> None:
@@ -130,7 +132,7 @@ async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Dat
         ("_field=metrics.num_turn<=1", "Similar: metrics.num_turns"),
         ("_min_pass_rate=2", "between 0 and 1"),
         ("uid=nobody", "nothing to export"),
-        ("no_column=1", "no_column"),
+        ("no_column=1", "nothing to export"),
     ],
 )
 async def test_what_cannot_be_exported_is_a_400(datasette: Datasette, query: str, sentence: str) -> None:

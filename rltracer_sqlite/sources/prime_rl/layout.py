@@ -77,7 +77,7 @@ def walk(base: Path, endings: tuple[str, ...] = (".jsonl", *BINARY)) -> Iterator
             continue
         for entry in listed:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir():
+            if _is_folder(entry):
                 if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
                     continue
                 if not entry.is_symlink():
@@ -88,6 +88,13 @@ def walk(base: Path, endings: tuple[str, ...] = (".jsonl", *BINARY)) -> Iterator
                 entry.name.removesuffix(PACKED)
             ):
                 yield path
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a circle of links
 
 
 def describe(base: Path, file: str) -> Shard:

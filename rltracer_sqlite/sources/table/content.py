@@ -13,7 +13,7 @@ from ...tokens.templates import UNSPLIT, Conversation, parse_conversation
 from ...tokens.tokenizer import TextTokenizer
 from .mapping import Content, Role
 from .responses import messages_of_items
-from .rows import Row, RowError, json_text
+from .rows import Row, RowError, at_path, json_text
 
 TOKEN_IDS = "token_ids"
 REASONING = ("reasoning", "thinking")  # other names of reasoning_content
@@ -76,7 +76,9 @@ def message_of(recorded: Mapping[str, Any], content: Content) -> Message:
     """Return a recorded message in the normal form, whatever its keys are called."""
     message = dict(recorded)
     if content.role != "role" or content.text != "content":
-        message["role"], message["content"] = message.pop(content.role, ""), message.pop(content.text, None)
+        message["role"], message["content"] = _taken(message, content.role), _taken(message, content.text)
+    if content.reasoning and isinstance(thought := _taken(message, content.reasoning), str):
+        message["reasoning_content"] = thought
     message["role"] = content.roles.get(str(message.get("role")), message.get("role"))
     for name in REASONING:
         if isinstance(message.get(name), str) and not message.get("reasoning_content"):
@@ -84,6 +86,11 @@ def message_of(recorded: Mapping[str, Any], content: Content) -> Message:
     if content.drop_nulls and isinstance(message.get("tool_calls"), list):
         message["tool_calls"] = [without_nulls(call) for call in message["tool_calls"] if call is not None]
     return normal_message(message)
+
+
+def _taken(message: dict[str, Any], path: str) -> Any:
+    """Return what stands under a key, which is taken out, or at a dotted path, which is left as it is."""
+    return message.pop(path) if path in message else at_path(message, path.split("."))
 
 
 def without_nulls(value: Any) -> Any:

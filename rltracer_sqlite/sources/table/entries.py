@@ -206,7 +206,8 @@ def _add_other_values(entry: Entry, values: _Values) -> None:
         if isinstance(value, str) and shape.python_booleans:
             value = BOOLEANS.get(value, value)
         add_values(entry.values, name, value)
-    for path in [path for path in entry.values if path in used]:
+    inside = tuple(f"{name}." for name in used if "." in name)
+    for path in [path for path in entry.values if path in used or path.startswith(inside)]:
         del entry.values[path]
 
 

@@ -16,32 +16,11 @@ from ..base import Shard, SourceError
 from ..files import base_folder
 from .files import LAYOUTS
 from .mapping import ROLES
+from .names import COUNTS, NAMES, TOKEN_ROLES, mapping_name, place_template
 from .recognise import sample
 from .sampled import ROWS, Sampled
 
-STEP = re.compile(r"((?:step|iter|iteration|update|completions|rollouts)[_-]?)\d+", re.I)
-# Names that systems give to columns, the most telling first.
-NAMES = {
-    "prompt": ("prompt", "input", "question", "query", "instruction", "problem", "input_prompt", "prompt_text"),
-    "completion": ("completion", "completions", "response", "responses", "output", "output_response", "generation",
-                   "completion_text", "generated_text", "answer"),
-    "prompt_ids": ("prompt_ids", "prompt_tokens", "prompt_token_ids", "input_ids", "input_tokens"),
-    "completion_ids": ("completion_ids", "response_tokens", "completion_token_ids", "output_tokens", "response_ids"),
-    "reward": ("reward", "rewards", "score", "scores", "total_reward", "final_reward", "return", "r"),
-    "advantage": ("advantage", "advantages", "adv"),
-    "step": ("step", "global_step", "training_step", "iteration", "iter", "gen_step", "update"),
-    "split": ("split", "phase", "mode", "stage"),
-    "env": ("env", "environment", "env_name", "env_class", "dataset", "data_source", "domain", "task_type"),
-    "group": ("group_id", "group", "prompt_id", "prompt_idx", "group_idx", "group_index"),
-    "truth": ("ground_truth", "gts", "gold", "label", "solution", "reference", "expected_answer", "target", "answer"),
-    "stop": ("stop_reason", "finish_reason", "stop_condition", "termination_reason"),
-    "truncated": ("truncated", "is_truncated"),
-    "error": ("error", "exception"),
-    "tools": ("tools", "tool_defs", "functions"),
-    "logprobs": ("logprobs", "log_probs", "rollout_log_probs", "generation_logprobs"),
-    "mask": ("loss_mask", "mask", "token_loss_mask", "response_mask"),
-}  # fmt: skip
-TOKEN_ROLES = ("prompt_ids", "completion_ids", "logprobs", "mask")
+SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop")  # what is told where it is missing
 
 
 @dataclass
@@ -70,26 +49,31 @@ class _Guessing:
         self.notes: list[str] = []
 
     def guess(self) -> Guess:
-        sampled, has_step = self.sampled, self._find("step", peek=True) is not None
+        sampled = self.sampled
+        template = place_template(self.file, *(self._find(role, peek=True) is None for role in ("step", "split")))
         content, columns, rewards = list(self._content()), list(self._columns()), list(self._rewards())
-        lines = [f"name = {dumps(_name(self.file))}", 'title = "describe the format in a few words"']
+        lines = [f"name = {dumps(mapping_name(self.file))}", 'title = "describe the format in a few words"']
         if sampled.layout != "rows":
             lines.append(f'layout = "{sampled.layout}"  # {sampled.why}')
         if self.exploded:
             lines.append(f"explode = {dumps(self.exploded)}  # lists with one value per answer")
-        lines += ["", "[files]", *self._files(has_step), "", "[content]", *content, "", "[columns]", *columns]
+        lines += ["", "[files]", *self._files(template), "", "[content]", *content, "", "[columns]", *columns]
         lines += ["", "[rewards]", *rewards] if rewards else []
+        known = " ".join((template, *columns, *(["reward"] if rewards else []))).replace("=", " ").split()
+        if missing := [role for role in SOUGHT if role not in known and f"{{{role}}}" not in template]:
+            self.notes.append(
+                f"no column was found for: {', '.join(missing)}; a role of [columns] names it, where there is one"
+            )
         if left := [name for name in sampled.names if name not in self.taken and "object" not in sampled.kinds(name)]:
             self.notes.append("not used, kept as values where they are short: " + ", ".join(left[:12]))
         return Guess("\n".join(lines) + "\n", self.notes)
 
-    def _files(self, has_step: bool) -> Iterator[str]:
-        template = None if has_step else _step_template(self.file)
-        if template:
-            yield f"paths = [{dumps(template)}]  # the number in it looks like a step"
-            self.notes.append("check that the number in the file's place is a step; else write * for {step}")
-        else:
-            yield f'paths = ["*{self.file.suffix}"]  # which files of a folder to read'
+    def _files(self, template: str) -> Iterator[str]:
+        places = [place for place in ("{step}", "{split}") if place in template]
+        said = f"{' and '.join(places)}: read from the place of a file" if places else "which files of a folder to read"
+        yield f"paths = [{dumps(template)}]  # {said}"
+        if places:
+            self.notes.append(f"check that {' and '.join(places)} in files.paths stand for that; else write * instead")
         if self.table:
             yield f"table = {dumps(self.table)}"
 
@@ -125,7 +109,23 @@ class _Guessing:
             return
         yield f'kind = "messages"\nmessages = {dumps(name)}  # a list of objects with {keys[0]} and {keys[1]}'
         if keys != ("role", "content"):
-            yield f'role = "{keys[0]}"\ntext = "{keys[1]}"\nroles = {sampled.role_names(name, keys[0])}'
+            yield f"role = {dumps(keys[0])}\ntext = {dumps(keys[1])}"
+        if thought := sampled.reasoning_key(name):
+            yield f"reasoning = {dumps(thought)}"
+        yield from self._roles(name, keys[0])
+
+    def _roles(self, name: str, key: str) -> Iterator[str]:
+        meanings = self.sampled.role_meanings(name, key)
+        last, why = self.sampled.last_role(name, key), ""
+        if "assistant" not in meanings.values() and last in meanings:
+            meanings[last], why = "assistant", f"  # {last} speaks last: is it the model?"
+            self.notes.append(f"check content.roles: {last} was taken for the assistant since it speaks last")
+        if unknown := [role for role, meaning in meanings.items() if meaning is None]:
+            self.notes.append(
+                f"say in content.roles what these roles mean, or leave them as they are: {', '.join(unknown)}"
+            )
+        if told := [f"{dumps(role)} = {dumps(what)}" for role, what in meanings.items() if what and what != role]:
+            yield f"roles = {{ {', '.join(told)} }}{why}"
 
     def _pair(self, prompt: str, completion: str) -> Iterator[str]:
         sampled = self.sampled
@@ -159,13 +159,22 @@ class _Guessing:
     def _rewards(self) -> Iterator[str]:
         left = [name for name in self.sampled.names if name not in self.taken]
         named = [name for name in left if re.search(r"reward|score", name, re.I)]
+        inside = [name for name in named if self._is_object_of_numbers(name)][:1]
         numbers = [name for name in named if self.sampled.kinds(name) <= {"number", "null", "boolean"}]
-        inside = [name for name in named if self.sampled.kinds(name) == {"object"}][:1]
+        numbers = [name for name in numbers if not name.startswith(tuple(f"{one}." for one in inside))]
         if numbers:
             yield f"columns = {dumps(numbers)}  # numbers with reward or score in their names"
         if inside:
             yield f"inside = {dumps(inside[0])}  # an object of named numbers"
-        self.taken.update(numbers + inside)
+        self.taken.update(
+            [*numbers, *inside, *(name for name in left if name.startswith(tuple(f"{one}." for one in inside)))]
+        )
+
+    def _is_object_of_numbers(self, name: str) -> bool:
+        if self.sampled.kinds(name) != {"object"}:
+            return False
+        parts = [part for part in self.sampled.names if part.startswith(f"{name}.")]
+        return bool(parts) and all(self.sampled.kinds(part) <= {"number", "null", "boolean"} for part in parts)
 
     def _find(self, role: str, peek: bool = False) -> str | None:
         fits = self._test(role)
@@ -186,6 +195,8 @@ class _Guessing:
         if role in ("reward", "advantage"):
             numbers = {"number", "null", "boolean"}
             return lambda name: sampled.kinds(name) <= numbers or sampled.are_numbers(name)
+        if role in COUNTS:
+            return lambda name: sampled.kinds(name) == {"number"}
         return lambda name: role != "step" or bool(sampled.kinds(name) & {"number", "text"})
 
 
@@ -199,19 +210,3 @@ def _only_table(file: Path) -> str:
     if len(names) != 1:
         raise SourceError(f"{file} has the tables {', '.join(names) or 'none'}: write a mapping with files.table.")
     return names[0]
-
-
-def _step_template(file: Path) -> str | None:
-    """Return the path of a file with {step} for what looks like a step in its name or its folder's, or None."""
-    if file.stem.isdigit():
-        return "{step}" + file.suffix
-    name, folder = file.name, file.absolute().parent.name
-    if (named := STEP.sub(r"\1{step}", name, count=1)) != name:
-        return named
-    named = STEP.sub(r"\1{step}", folder, count=1)
-    return f"{named}/*{file.suffix}" if named != folder else None
-
-
-def _name(file: Path) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\d+", "", file.stem.lower())).strip("-")
-    return f"my-{plain or 'format'}"[:60]

@@ -52,8 +52,9 @@ class Content:
     completion: Role | None = None
     instructions: Role | None = None
     segments: str | None = None
-    role: str = "role"  # the key of a message that holds its role
-    text: str = "content"  # the key of a message that holds its content
+    role: str = "role"  # the key of a message that holds its role, or a dotted path
+    text: str = "content"  # the key of a message that holds its content, or a dotted path
+    reasoning: str = ""  # the key of a message that holds its reasoning, or a dotted path
     roles: Dictionary[str, str] = field(default_factory=dict)  # recorded role -> role
     drop_nulls: bool = False  # leave out the null keys of tool arguments, which Arrow adds
     family: str | None = None

@@ -114,7 +114,9 @@ class _Reading:
 
     def content(self, value: dict[str, Any], at: Keys) -> Content:
         parts = ("messages", "prompt", "completion", "instructions")
-        self.known(value, ("kind", *parts, "segments", "role", "text", "roles", "drop_nulls", "family"), at)
+        self.known(
+            value, ("kind", *parts, "segments", "role", "text", "reasoning", "roles", "drop_nulls", "family"), at
+        )
         kind = self.choice(value, "kind", at, KINDS, "messages")
         found = {part: self.role(value[part], (*at, part)) for part in parts if part in value}
         if kind != "token_ids" and not ("messages" in found or {"prompt", "completion"} & found.keys()):
@@ -127,6 +129,7 @@ class _Reading:
             segments=self.text_at(value, "segments", at, "") or None,
             role=self.text_at(value, "role", at, "role"),
             text=self.text_at(value, "text", at, "content"),
+            reasoning=self.text_at(value, "reasoning", at, ""),
             roles=self.text_map(value, "roles", at),
             drop_nulls=self.flag(value, "drop_nulls", at),
             family=self.family(value, at),
@@ -263,7 +266,8 @@ class _Reading:
     def error(self, at: Keys, what: str) -> MappingError:
         key = ".".join(str(part) for part in at if isinstance(part, str))
         line = line_of(self.text, at)
-        return MappingError(f"{self.file}, line {line}" + (f", key {key}" if key else "") + f": {what}.")
+        end = "" if what.endswith("?") else "."
+        return MappingError(f"{self.file}, line {line}" + (f", key {key}" if key else "") + f": {what}{end}")
 
 
 def _shown(value: Any) -> str:

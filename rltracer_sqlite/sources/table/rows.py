@@ -37,7 +37,7 @@ class Row:
         while rest and name not in self.cells:
             more, _, rest = rest.partition(".")
             name = f"{name}.{more}"
-        return _walk(self._cell(name), rest.split(".")) if name in self.cells and rest else None
+        return at_path(self._cell(name), rest.split(".")) if name in self.cells and rest else None
 
     def has(self, path: str) -> bool:
         """Say whether there is a column of this name, or a value at this path."""
@@ -168,12 +168,13 @@ def _unwrapped(row: Row) -> Row:
     return Row(cells, row.numbers)
 
 
-def _walk(value: Any, steps: list[str]) -> Any:
+def at_path(value: Any, steps: list[str]) -> Any:
+    """Return what a path leads to inside a value, or None. A text on the way is read as JSON; `*` is every element."""
     for position, step in enumerate(steps):
         if isinstance(value, str):
             value = json_text(value)
         if step == "*":
-            inner = [_walk(one, steps[position + 1 :]) for one in value] if isinstance(value, list) else []
+            inner = [at_path(one, steps[position + 1 :]) for one in value] if isinstance(value, list) else []
             return list(chain.from_iterable(one if isinstance(one, list) else [one] for one in inner))
         if isinstance(value, Mapping):
             value = value.get(step)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from ...tokens.families import find_family
@@ -12,8 +12,17 @@ from .rows import Row, elements, json_text
 
 ROWS = 20
 MOST_NAMES, MOST_DEPTH = 300, 4
-MESSAGE_KEYS = (("role", "content"), ("from", "value"), ("role", "text"), ("speaker", "text"))
-ROLES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant", "observation": "tool"}
+MOST_MESSAGES, LONGEST_ROLE, MOST_ROLES = 200, 30, 8
+# Names that systems give to the keys of a message, the most telling first.
+ROLE_KEYS = ("role", "from", "speaker", "who", "author", "sender", "author.role", "actor")
+TEXT_KEYS = ("content.text", "content.parts", "content", "value", "text", "said", "utterance", "message", "body")
+REASONING_KEYS = ("thought", "thoughts", "monologue", "rationale", "scratchpad", "cot", "chain_of_thought")
+ROLES = {
+    "assistant": "assistant", "gpt": "assistant", "model": "assistant", "bot": "assistant", "ai": "assistant",
+    "agent": "assistant", "policy": "assistant", "llm": "assistant", "chatgpt": "assistant",
+    "user": "user", "human": "user", "system": "system", "sys": "system", "developer": "developer",
+    "tool": "tool", "observation": "tool", "function": "tool", "tool_response": "tool", "environment": "environment",
+}  # fmt: skip
 
 
 class Sampled:
@@ -49,29 +58,78 @@ class Sampled:
 
     def message_keys(self, name: str) -> tuple[str, str] | None:
         """Return the keys of role and text in a column that holds lists of messages, else None."""
-        for message in self._messages(name):
-            return next((keys for keys in MESSAGE_KEYS if all(key in message for key in keys)), None)
-        return None
+        messages = [_keys(message) for message in islice(self._messages(name), MOST_MESSAGES)]
+        role = _role_key(messages)
+        text = _text_key(messages, role) if role else None
+        return (role, text) if role and text else None
+
+    def reasoning_key(self, name: str) -> str | None:
+        """Return the key of reasoning in a column of messages, where it is no usual one."""
+        keys = {key for message in islice(self._messages(name), MOST_MESSAGES) for key in message}
+        return next((key for key in REASONING_KEYS if key in keys), None)
 
     def holds_answer(self, name: str, key: str) -> bool:
         """Say whether a column of messages holds one of the assistant's."""
-        return any(ROLES.get(role, role) == "assistant" for role in self._roles(name, key))
+        return "assistant" in self.role_meanings(name, key).values()
 
-    def role_names(self, name: str, key: str) -> str:
-        """Return a TOML table of what a column's roles mean."""
-        known = [role for role in sorted(self._roles(name, key)) if role in ROLES]
-        return "{ " + ", ".join(f"{json.dumps(role)} = {json.dumps(ROLES[role])}" for role in known) + " }"
+    def role_meanings(self, name: str, key: str) -> dict[str, str | None]:
+        """Return what a column's roles mean; None for one that says nothing."""
+        roles = {str(_keys(message).get(key)) for message in islice(self._messages(name), MOST_MESSAGES)}
+        return {role: ROLES.get(role.lower()) for role in sorted(roles)}
 
-    def _roles(self, name: str, key: str) -> set[str]:
-        return {str(message.get(key)) for message in self._messages(name)}
+    def last_role(self, name: str, key: str) -> str | None:
+        """Return the role of the last message of most conversations."""
+        last = Counter(str(_keys(messages[-1]).get(key)) for messages in self._conversations(name) if messages)
+        return last.most_common(1)[0][0] if last else None
 
     def _messages(self, name: str) -> Iterator[dict[str, Any]]:
+        return chain.from_iterable(self._conversations(name))
+
+    def _conversations(self, name: str) -> Iterator[list[dict[str, Any]]]:
         for value in self._values(name):
             listed = json_text(value) if isinstance(value, str) and value[:1] == "[" else value
-            yield from (one for one in listed if isinstance(one, dict)) if isinstance(listed, list) else ()
+            if isinstance(listed, list):
+                yield [one for one in listed if isinstance(one, dict)]
 
     def _values(self, name: str) -> list[Any]:
         return [row.get(name) for row in self.rows]
+
+
+def _keys(message: dict[str, Any]) -> dict[str, str]:
+    """Return a message's texts by their keys, those of an object in it by a dotted path; "" for anything else."""
+    inner = {
+        f"{key}.{name}": value
+        for key, held in message.items()
+        if isinstance(held, dict)
+        for name, value in held.items()
+    }
+    return {key: value if isinstance(value, str) else "" for key, value in {**message, **inner}.items()}
+
+
+def _role_key(messages: Sequence[dict[str, str]]) -> str | None:
+    """Return the key that every message has and that holds who speaks: known by its name, or by what it holds."""
+    shared = [key for key in (messages[0] if messages else ()) if all(key in message for message in messages)]
+    found = {key: {message[key] for message in messages} for key in shared}
+    short = {key: roles for key, roles in found.items() if len(roles) <= MOST_ROLES and _are_short(roles)}
+    named = [key for key in ROLE_KEYS if key in short]
+    telling = [
+        key for key, roles in short.items() if any(ROLES.get(role.lower()) in ("user", "assistant") for role in roles)
+    ]
+    return next(iter([*[key for key in named if key in telling], *telling, *named]), None)
+
+
+def _are_short(roles: set[str]) -> bool:
+    return all(0 < len(role) <= LONGEST_ROLE for role in roles)
+
+
+def _text_key(messages: Sequence[dict[str, str]], role: str) -> str | None:
+    """Return the key of what is said: known by its name, else the one with the most text."""
+    keys = {key for message in messages for key in message} - {role}
+    if named := next((key for key in TEXT_KEYS if key in keys), None):
+        return named
+    lengths = {key: sum(len(message.get(key, "")) for message in messages) for key in keys}
+    longest = max(lengths, key=lambda key: (lengths[key], key), default=None)
+    return longest if longest is not None and lengths[longest] else None
 
 
 def _paths(path: str, value: Any, depth: int = 1) -> Iterator[str]:

@@ -24,9 +24,11 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise MappingError(f"{file}: {error}.") from None
+        what, _, place = str(error).partition(" (at ")
+        where = f", {place.rstrip(')')}" if place else ""
+        raise MappingError(f"{file}{where}: {what}; this is no TOML (text stands in double quotes).") from None
     except RecursionError:
-        raise MappingError(f"{file}: nested too deeply.") from None
+        raise MappingError(f"{file}: nested too deeply; this is no TOML of a mapping.") from None
 
 
 def line_of(text: str, path: Path) -> int:

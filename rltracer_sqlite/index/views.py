@@ -1,4 +1,4 @@
-"""Views of pass rates: what the pages, the charts and a person with SQL read, in the form of schema.py.
+"""The views of an index: pass rates, training curves and what is left to read, for people with SQL and for the pages.
 
 Every computed column is cast, because a filter of Datasette compares text with it, and only a typed column is
 compared as a number.
@@ -6,7 +6,48 @@ compared as a number.
 
 from __future__ import annotations
 
-STATISTICS_VIEWS = """
+VIEWS = """
+-- The pass rate of every prompt over a whole run, per split: the hardest are those near 0.
+create view prompt_pass_rates as
+select
+    g.run_id as run_id,
+    g.split as split,
+    g.env as env,
+    g.prompt_id as prompt_id,
+    p.preview as preview,
+    cast(count(distinct g.step) as integer) as steps,
+    cast(sum(g.trajectories) as integer) as trajectories,
+    cast(sum(g.scored) as integer) as scored,
+    cast(sum(g.successes) as integer) as successes,
+    cast(sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as real) as pass_rate
+from prompt_groups g join prompts p on p.id = g.prompt_id
+group by g.run_id, g.split, g.env, g.prompt_id;
+
+-- A line per run, step, split and env: what a training curve is drawn from.
+create view step_summary as
+select
+    g.run_id as run_id,
+    r.name as run,
+    g.step as step,
+    g.split as split,
+    g.env as env,
+    cast(count(*) as integer) as prompt_groups,
+    cast(sum(g.trajectories) as integer) as trajectories,
+    cast(sum(g.scored) as integer) as scored,
+    cast(sum(g.successes) as integer) as successes,
+    cast(sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as real) as pass_rate,
+    (select v.mean from step_values v where v.run_id = g.run_id and v.step is g.step and v.split is g.split
+        and v.env is g.env and v.name = 'reward') as reward_mean,
+    cast(avg(g.zero_variance) as real) as zero_variance_share
+from prompt_groups g join runs r on r.id = g.run_id
+group by g.run_id, g.step, g.split, g.env;
+
+-- Steps that were discovered and not read yet.
+create view unread_steps as
+select r.name as run, s.run_id as run_id, s.step as step, s.split as split
+from steps s join runs r on r.id = s.run_id
+where s.indexed_at is null;
+
 -- The pass rate of every prompt in windows of steps, counted from the run's first step. Choose one window_size:
 -- 1, 2, 5, 10, 20, 40, 100, 200, 400 or 1000. Windows without a scored trajectory have a null pass rate.
 create view prompt_windows as

@@ -1,0 +1,198 @@
+"""Two conversations side by side: what they begin with alike, where they part, and which turns answer each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Any
+
+from rltracer_sqlite.messages import content_text
+
+from .conversation import Page, Turn, paired_results, read_page
+from .text import Text
+
+Messages = Sequence[Mapping[str, Any]]
+Signature = tuple[Any, ...]
+WORD = 40  # characters that the parting of two texts is moved back, at most, to stand between words
+
+
+@dataclass(frozen=True)
+class Block:
+    """One text of a turn. `same`: the other side says the same; `shared` characters are the same before they part."""
+
+    kind: str  # reasoning, text, image, call, argument or result
+    label: str
+    text: Text | None
+    image: str | None = None
+    same: bool = False
+    shared: int | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """A turn as it is shown in a column."""
+
+    number: int
+    role: str
+    kind: str
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What stands side by side; None where only the other has a turn. `first`: it is here that the two part."""
+
+    left: Side | None
+    right: Side | None
+    same: bool = False
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Two conversations: `shared` messages at the beginning are the same and stand in `prefix`."""
+
+    shared: int
+    characters: int  # of the shared messages
+    roles: list[str]  # of the shared messages, repeated ones once
+    prefix: Page
+    prefix_sides: list[Side]
+    rows: list[Row]
+    left: Page
+    right: Page
+
+    @property
+    def identical(self) -> bool:
+        """Say whether there is no difference at all."""
+        return self.left.messages == self.right.messages == self.shared
+
+
+def align(left: Messages, right: Messages) -> Alignment:
+    """Return two branches side by side, as far as a page goes.
+
+    Ids of tool calls differ by chance, so they count for nothing.
+    """
+    shared = _shared(left, right)
+    prefix = read_page(left[:shared])
+    pages = read_page(left, shared), read_page(right, shared)
+    rows = list(_rows(left, right, *(_sides(page) for page in pages)))
+    first = next((number for number, row in enumerate(rows) if not row.same), None)
+    if first is not None:
+        rows[first] = _parted(replace(rows[first], first=True))
+    return Alignment(
+        shared=shared,
+        characters=sum(len(content_text(message.get("content"))) for message in left[:shared]),
+        roles=list(dict.fromkeys(str(message.get("role") or "no role") for message in left[:shared])),
+        prefix=prefix,
+        prefix_sides=_sides(prefix),
+        rows=rows,
+        left=pages[0],
+        right=pages[1],
+    )
+
+
+def _shared(left: Messages, right: Messages) -> int:
+    """Return how many messages the two have in common at their beginning, whole calls with all their results only."""
+    shared = 0
+    for one, other in zip(left, right, strict=False):
+        if signature(one) != signature(other):
+            break
+        shared += 1
+    for messages in (left, right):
+        for (call, _), answer in sorted(paired_results(messages).items(), reverse=True):
+            if call < shared <= answer:
+                shared = call
+    return shared
+
+
+def signature(message: Mapping[str, Any]) -> Signature:
+    """Return what a message says, without the ids that differ by chance."""
+    calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
+    return (
+        str(message.get("role") or ""),
+        content_text(message.get("content")),
+        str(message.get("reasoning_content") or message.get("reasoning") or ""),
+        *((str(call.get("name")), str(call.get("arguments"))) for call in calls),
+    )
+
+
+def _sides(page: Page) -> list[Side]:
+    return [Side(turn.number, turn.role, turn.kind, list(_blocks(turn))) for turn in page.turns]
+
+
+def _blocks(turn: Turn, result: bool = False) -> Iterator[Block]:
+    for thought in turn.reasoning:
+        yield Block("reasoning", "reasoning", thought)
+    for part in turn.parts:
+        kind = "result" if result or turn.kind == "tool" else "text"
+        yield Block("image" if part.image else kind, part.label or "", part.text, part.image)
+    for call in turn.calls:
+        yield Block("call", call.name or "tool without a name", None)
+        for argument in call.arguments.named:
+            yield Block("argument", argument.name, argument.text)
+        if call.arguments.text:
+            yield Block("argument", call.arguments.remark or "", call.arguments.text)
+        if call.result:
+            yield from _blocks(call.result, True)
+
+
+def _rows(left_messages: Messages, right_messages: Messages, left: list[Side], right: list[Side]) -> Iterator[Row]:
+    keys = [_key(side) for side in left], [_key(side) for side in right]
+    for operation, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        if operation == "equal":
+            yield from (Row(one, other, True) for one, other in zip(left[a:b], right[c:d], strict=True))
+        else:
+            yield from _paired(left[a:b], right[c:d])
+
+
+def _key(side: Side) -> Signature:
+    blocks = ((b.kind, b.label, b.text and (b.text.text, b.text.characters), b.image) for b in side.blocks)
+    return (side.role, *blocks)
+
+
+def _paired(left: list[Side], right: list[Side]) -> Iterator[Row]:
+    """Yield turns that differ, each beside one of the same role where their order allows it."""
+    roles = [side.role for side in left], [side.role for side in right]
+    for operation, a, b, c, d in SequenceMatcher(None, *roles, autojunk=False).get_opcodes():
+        if operation == "equal":
+            yield from (_compared(one, other) for one, other in zip(left[a:b], right[c:d], strict=True))
+        else:
+            yield from (Row(side, None) for side in left[a:b])
+            yield from (Row(None, side) for side in right[c:d])
+
+
+def _compared(left: Side, right: Side) -> Row:
+    """Return two turns with what both of them say marked as the same."""
+    ones, others = list(left.blocks), list(right.blocks)
+    keys = [[(b.kind, b.label, b.text, b.image) for b in blocks] for blocks in (ones, others)]
+    for a, b, size in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
+        for step in range(size):
+            ones[a + step] = replace(ones[a + step], same=True)
+            others[b + step] = replace(others[b + step], same=True)
+    return Row(replace(left, blocks=ones), replace(right, blocks=others))
+
+
+def _parted(row: Row) -> Row:
+    """Return a row whose first texts that differ are told apart from where they part."""
+    if row.left is None or row.right is None:
+        return row
+    ones, others = list(row.left.blocks), list(row.right.blocks)
+    for number, (one, other) in enumerate(zip(ones, others, strict=False)):
+        if one.same and other.same:
+            continue
+        if one.text is not None and other.text is not None and (one.kind, one.label) == (other.kind, other.label):
+            shared = _parting(one.text.text, other.text.text)
+            ones[number], others[number] = replace(one, shared=shared), replace(other, shared=shared)
+        break
+    return replace(row, left=replace(row.left, blocks=ones), right=replace(row.right, blocks=others))
+
+
+def _parting(left: str, right: str) -> int:
+    """Return after how many characters two texts part, moved back to the beginning of a word."""
+    differing = (place for place, (one, other) in enumerate(zip(left, right, strict=False)) if one != other)
+    place = next(differing, min(len(left), len(right)))
+    for back in range(min(WORD, place)):
+        if left[place - back - 1].isspace():
+            return place - back
+    return place

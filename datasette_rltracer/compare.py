@@ -1,0 +1,213 @@
+"""The page of two trajectories side by side: where they part, and what each of them did then."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from datasette.utils.asgi import BadRequest, NotFound, Response
+
+from rltracer_sqlite.adapter import load_trajectory
+from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.model import Trajectory
+from rltracer_sqlite.roots import Roots
+from rltracer_sqlite.sources.base import SourceError
+
+from . import compat
+from .access import DATABASE, PLUGIN, integer, permitted_index
+from .addresses import compare_url, group_url, own_url, trajectory_url
+from .alignment import Alignment, align
+from .branches import branches_of
+from .facts import number
+from .frame import render, trail
+from .pages import explained
+from .rows import prompt_group
+from .text import first_words
+
+# What is set side by side, by its column of the index and what it is called.
+FACTS = {
+    "run": "run",
+    "step": "step",
+    "env": "environment",
+    "reward": "reward",
+    "advantage": "advantage",
+    "turns": "turns",
+    "tool_calls": "tool calls",
+    "completion_tokens": "completion tokens",
+    "logprob_mean": "mean logprob",
+    "stop_condition": "stopped",
+    "truncated": "truncated",
+    "error_type": "error",
+    "policy_version": "policy version",
+    "seconds": "seconds",
+}
+MOST_REWARDS = 20
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One side: its row, and its trajectory or else the problem that keeps it from being read."""
+
+    row: dict[str, Any]
+    trajectory: Trajectory | None
+    problem: str | None
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the address of this page and what answers it."""
+    return [(DATABASE + r"/compare$", compare_page)]
+
+
+def best_and_worst_url(datasette: Any, database: str, group: int) -> str:
+    """Return the address that leads to the best and the worst of a prompt group side by side."""
+    return own_url(datasette, database, "compare", [("group", int(group))])
+
+
+async def compare_page(datasette: Any, request: Any) -> Response:
+    """Answer with two trajectories, `a` and `b`; with `group` or `a` alone, lead to the usual pair."""
+    database = await permitted_index(datasette, request, "runs", "prompt_groups")
+    left, right = (_number(request, name) for name in ("a", "b"))
+    if left is None or right is None:
+        return await _usual_pair(datasette, database, request, left if left is not None else right)
+    attached, config = datasette.databases[database], compat.plugin_config(datasette, PLUGIN, database)
+
+    def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Any]:
+        roots = Roots.for_database(attached.path, config.get("roots"))
+        sides = _read(connection, roots, left), _read(connection, roots, right)
+        return *sides, prompt_group(connection, sides[0].row)
+
+    one, other, group = await attached.execute_fn(read)
+    branches = [_branch(side, request, name) for side, name in ((one, "a_branch"), (other, "b_branch"))]
+    context = _context(datasette, database, one, other, group, branches)
+    status = 200 if one.problem is None and other.problem is None else 404
+    return await render(datasette, request, database, "compare.html", context, status)
+
+
+async def _usual_pair(datasette: Any, database: str, request: Any, one: int | None) -> Response:
+    """Lead to the best of a group beside its worst, or beside the trajectory that is given."""
+    group = _number(request, "group")
+
+    def find(connection: sqlite3.Connection) -> Any:
+        return _ends(connection, group, one)
+
+    best, worst = await datasette.databases[database].execute_fn(find)
+    if best is None:
+        raise NotFound("There are no two trajectories of different reward in this prompt group to compare.")
+    pair = (best, worst) if one is None else (one, worst if one == best else best)
+    return Response.redirect(compare_url(datasette, database, *pair))
+
+
+def _ends(connection: sqlite3.Connection, group: int | None, one: int | None) -> tuple[int | None, int | None]:
+    if group is None and one is None:
+        raise BadRequest("Which two trajectories? Write compare?a=1&b=2, or compare?group=1.")
+    found = connection.execute(
+        """
+        select id, prompt_group_id, reward from trajectories
+        where reward is not null
+            and prompt_group_id = ifnull(:group, (select prompt_group_id from trajectories where id = :one))
+        order by reward desc, id
+        """,
+        {"group": group, "one": one},
+    ).fetchall()
+    if len(found) < 2 or found[0][2] == found[-1][2]:
+        return None, None
+    lowest = found[-1][2]
+    return found[0][0], next(row[0] for row in found if row[2] == lowest)
+
+
+def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compared:
+    row = trajectory_row(connection, identity)
+    if row is None:
+        raise NotFound(f"This index has no trajectory {identity}.")
+    try:
+        return Compared(row, load_trajectory(connection, identity, roots), None)
+    except (SourceError, OSError, RecursionError) as error:
+        return Compared(row, None, explained(error)[0])
+
+
+def _number(request: Any, name: str) -> int | None:
+    text = request.args.get(name)
+    return None if text in (None, "") else integer(text)
+
+
+def _branch(side: Compared, request: Any, name: str) -> int:
+    """Return the branch that is asked for of a side, counted from 1; the last one where none is."""
+    count = len(branches_of(side.trajectory)) if side.trajectory is not None else 1
+    asked = _number(request, name)
+    if asked is not None and not 1 <= asked <= count:
+        raise NotFound(f"There is no branch {asked}: this trajectory has {count}, counted from 1.")
+    return count if asked is None else asked
+
+
+def _context(
+    datasette: Any, database: str, one: Compared, other: Compared, group: Any, branches: list[int]
+) -> dict[str, Any]:
+    row = one.row
+    same_group = row["prompt_group_id"] is not None and row["prompt_group_id"] == other.row["prompt_group_id"]
+    sides = [_side(datasette, database, side, branch) for side, branch in zip((one, other), branches, strict=True)]
+    alignment = _alignment(one, other, branches)
+    return {
+        "title": f"trajectories {row['id']} and {other.row['id']}",
+        "trail": trail(
+            datasette,
+            database,
+            (row["run_id"], row["run"]),
+            (row["step"],),
+            row["prompt_group_id"] if same_group else None,
+        ),
+        "sides": sides,
+        "same_group": same_group,
+        "group": group,
+        "group_url": group_url(datasette, database, row["prompt_group_id"]) if group else None,
+        "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
+        "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
+        "facts": facts_beside(row, other.row),
+        "alignment": alignment,
+        "ends": list(zip(sides, (alignment.left, alignment.right), strict=True)) if alignment else [],
+        "first_words": first_words,
+    }
+
+
+def _alignment(one: Compared, other: Compared, branches: list[int]) -> Alignment | None:
+    if one.trajectory is None or other.trajectory is None:
+        return None
+    left, right = (
+        branches_of(side.trajectory)[branch - 1].messages
+        for side, branch in zip((one, other), branches, strict=True)
+        if side.trajectory is not None
+    )
+    return align(left, right)
+
+
+def _side(datasette: Any, database: str, side: Compared, branch: int) -> dict[str, Any]:
+    count = len(branches_of(side.trajectory)) if side.trajectory is not None else 1
+    asked = branch if count > 1 else None
+
+    def address(message: int | None = None) -> str:
+        found = trajectory_url(datasette, database, side.row["id"], branch=asked, message=message)
+        return found if message is None else f"{found}#m{message}"
+
+    return {"row": side.row, "problem": side.problem, "branch": branch, "branches": count, "url": address}
+
+
+def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:
+    """Return (name, left, right, whether they differ) of what is recorded on either side."""
+    rewards = [name for name in left if name.startswith("reward_")][:MOST_REWARDS]
+    names = {**FACTS, **{name: name.removeprefix("reward_") for name in rewards}}
+    found = []
+    for column, words in names.items():
+        one, other = left.get(column), right.get(column)
+        if one is not None or other is not None:
+            found.append((words, _value(one), _value(other), one != other))
+    return found
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "not recorded"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return number(value) or "" if isinstance(value, (int, float)) else str(value)

@@ -1,0 +1,8 @@
+"""SFT rows under another prompt: the prefix that a template rendered is found again, and rendered by a new one."""
+
+from __future__ import annotations
+
+from .rewrite import TemplateSource, retemplate
+from .templates import PromptTemplate, RetemplateError
+
+__all__ = ["PromptTemplate", "RetemplateError", "TemplateSource", "retemplate"]

@@ -1,0 +1,245 @@
+"""Rewriting SFT files: what prompts are wanted, which source rows they came from, and the rows under the new prompt.
+
+The prompts of all inputs are read first, as hashes in a temporary database; then the sources, of which only what is
+wanted is kept there; then the inputs again, to be written. So memory does not grow with any of the files.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..export.write import format_of, line, packed, replacing
+from .templates import PromptTemplate, RetemplateError, prefix_key, source_values, split_row
+
+JSON_COLUMN = "jrow_json"
+BATCH_ROWS = 64
+CHUNK_BYTES = 1 << 20
+
+TABLES = """
+create table wanted (key blob primary key, first text, prefix text, source text) without rowid;
+"""
+
+
+@dataclass(frozen=True)
+class TemplateSource:
+    """A Parquet file of source rows, and the template that rendered the prompts which they are to be found by."""
+
+    parquet: Path
+    template: Path
+    column: str | None = None  # the column of JSON; None: jrow_json, else the only column of text
+
+
+def retemplate(
+    inputs: Sequence[Path], outputs: Sequence[Path], sources: Sequence[TemplateSource], template: Path
+) -> dict[str, Any]:
+    """Write each input under the new template to the output of the same place, and return a report.
+
+    Inputs and outputs are JSONL, compressed where their names end in .gz or .zst. Every row keeps everything from
+    its first answer on, and all columns besides `messages` and `tools`. Raises RetemplateError where a row has no
+    source row, or several with different prompts; then no output is written.
+    """
+    if not inputs or len(inputs) != len(outputs):
+        raise RetemplateError(f"{len(inputs)} inputs and {len(outputs)} outputs: give one output for each input.")
+    if not sources:
+        raise RetemplateError("A source is needed: a Parquet file, and the template that its prompts were made with.")
+    new = PromptTemplate.load(template)
+    old = [PromptTemplate.load(source.template) for source in sources]
+    connection = sqlite3.connect("", isolation_level=None)
+    try:
+        connection.execute("pragma journal_mode = off")
+        connection.executescript(TABLES)
+        for path in inputs:
+            _note_wanted(connection, path)
+        counted = [_find(connection, source, first, new) for source, first in zip(sources, old, strict=True)]
+        _refuse_missing(connection)
+        with ExitStack() as stack:
+            written = [_rewrite(connection, *pair, new, stack) for pair in zip(inputs, outputs, strict=True)]
+        matched = connection.execute("select count(*) from wanted").fetchone()[0]
+    finally:
+        connection.close()
+    return {
+        "rewrites": [
+            {"input": str(source), "output": str(target), "rows": count}
+            for source, target, count in zip(inputs, outputs, written, strict=True)
+        ],
+        "rows": sum(written),
+        "prompts": matched,
+        "template": {"path": str(template), "sha256": new.sha256, "tools": len(new.tools)},
+        "sources": [
+            {"parquet": str(source.parquet), "template": str(source.template), "sha256": first.sha256, **count}
+            for source, first, count in zip(sources, old, counted, strict=True)
+        ],
+    }
+
+
+def _note_wanted(connection: sqlite3.Connection, path: Path) -> None:
+    def keys() -> Iterator[tuple[bytes, str]]:
+        for number, row in read_rows(path):
+            prompt, _ = _split(row, path, number)
+            yield prefix_key(prompt), f"row {number:,} of {path}"
+
+    connection.execute("begin")
+    try:
+        connection.executemany("insert or ignore into wanted (key, first) values (?, ?)", keys())
+    finally:
+        connection.execute("commit")
+
+
+def _find(
+    connection: sqlite3.Connection, source: TemplateSource, old: PromptTemplate, new: PromptTemplate
+) -> dict[str, int]:
+    """Render each source row under both templates, and keep the new prompt where the old one is wanted."""
+    rows = used = 0
+    connection.execute("begin")
+    try:
+        for recorded in _source_rows(source):
+            rows += 1
+            where = f"row {rows:,} of {source.parquet}"
+            try:
+                variants = source_values(json.loads(recorded) if isinstance(recorded, (str, bytes)) else recorded)
+            except (RetemplateError, ValueError, RecursionError) as error:
+                raise RetemplateError(f"{where} cannot be used: {error}.") from None
+            rendered = [(prefix_key(old.render(values)), json.dumps(new.render(values))) for values in variants]
+            kept = [_keep(connection, key, prefix, where) for key, prefix in rendered]
+            used += any(kept)
+    finally:
+        connection.execute("commit")
+    return {"rows": rows, "used": used}
+
+
+def _keep(connection: sqlite3.Connection, key: bytes, prefix: str, where: str) -> bool:
+    """Keep a new prompt where its old one is wanted, and say whether it is. Raises RetemplateError for a second one."""
+    known = connection.execute("select first, prefix, source from wanted where key = ?", (key,)).fetchone()
+    if known is None:
+        return False
+    first, other, other_where = known
+    if other is None:
+        connection.execute("update wanted set prefix = ?, source = ? where key = ?", (prefix, where, key))
+    elif other != prefix:
+        raise RetemplateError(
+            f"The prompt of {first} came from {other_where} or from {where}, which give different new prompts: "
+            "the old template leaves out what tells them apart."
+        )
+    return True
+
+
+def _refuse_missing(connection: sqlite3.Connection) -> None:
+    count, first = connection.execute("select count(*), min(first) from wanted where prefix is null").fetchone()
+    if count:
+        raise RetemplateError(
+            f"{count:,} prompts have no source row, the first of them that of {first}. Is the template the one that "
+            "these prompts were made with, and are all sources given?"
+        )
+
+
+def _rewrite(connection: sqlite3.Connection, source: Path, target: Path, new: PromptTemplate, stack: ExitStack) -> int:
+    """Write one file beside its target; the targets are replaced together, when the stack is left without an error."""
+    tools = json.dumps(list(new.tools), ensure_ascii=False) if new.tools else None
+    count = 0
+
+    def rewritten() -> Iterator[bytes]:
+        nonlocal count
+        for number, row in read_rows(source):
+            prompt, rest = _split(row, source, number)
+            found = connection.execute("select prefix from wanted where key = ?", (prefix_key(prompt),)).fetchone()
+            if found is None:
+                raise RetemplateError(f"{source} has changed while it was read.")
+            row["messages"] = [*json.loads(found[0]), *rest]
+            row.pop("tools", None)
+            if tools is not None:
+                row["tools"] = tools
+            count += 1
+            yield line(row)
+
+    file = stack.enter_context(replacing(target))
+    for chunk in packed(rewritten(), format_of(target)):
+        file.write(chunk)
+    return count
+
+
+def _split(row: Any, path: Path, number: int) -> tuple[list[Any], list[Any]]:
+    try:
+        return split_row(row)
+    except RetemplateError as error:
+        raise RetemplateError(f"Row {number:,} of {path} cannot be used: {error}.") from None
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (number from 1, row) of a JSONL file, compressed or not. Raises RetemplateError."""
+    pending, number = b"", 0
+    for chunk in _chunks(path):
+        *complete, pending = (pending + chunk).split(b"\n")
+        for one in complete:
+            if one.strip():
+                number += 1
+                yield number, _decoded(one, path, number)
+    if pending.strip():
+        yield number + 1, _decoded(pending, path, number + 1)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    kind = format_of(path)
+    if kind == "parquet":
+        raise RetemplateError(f"{path} is Parquet: retemplate reads JSONL.")
+    try:
+        with path.open("rb") as file:
+            if kind == "zstd":
+                import zstandard
+
+                with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
+                    while chunk := reader.read(CHUNK_BYTES):
+                        yield chunk
+                return
+            unpacker = zlib.decompressobj(31) if kind == "gzip" else None
+            while chunk := file.read(CHUNK_BYTES):
+                yield unpacker.decompress(chunk) if unpacker else chunk
+    except OSError as error:
+        raise RetemplateError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except zlib.error as error:
+        raise RetemplateError(f"{path} is damaged: {error}.") from None
+
+
+def _decoded(text: bytes, path: Path, number: int) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise RetemplateError(f"Row {number:,} of {path} is no JSON: {error}.") from None
+
+
+def _source_rows(source: TemplateSource) -> Iterator[Any]:
+    """Yield the JSON of each row of a Parquet file, a few rows at a time."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise RetemplateError("Reading Parquet needs pyarrow: pip install 'datasette-rltracer[retemplate]'.") from None
+    try:
+        with pyarrow.parquet.ParquetFile(source.parquet) as parquet:
+            column = _column(source, parquet.schema_arrow)
+            for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=[column]):
+                yield from batch.column(0).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        raise RetemplateError(f"{source.parquet} cannot be read: {error}.") from None
+
+
+def _column(source: TemplateSource, schema: Any) -> str:
+    names = list(schema.names)
+    wanted = source.column or (JSON_COLUMN if JSON_COLUMN in names else None)
+    if wanted is None:
+        texts = [field.name for field in schema if str(field.type) in ("string", "large_string")]
+        wanted = texts[0] if len(texts) == 1 else None
+    if wanted is None or wanted not in names:
+        raise RetemplateError(
+            f"{source.parquet} has no column {wanted or JSON_COLUMN} of JSON; it has {', '.join(names)}. Name it with "
+            "--column."
+        )
+    return wanted

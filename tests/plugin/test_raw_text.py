@@ -1,0 +1,136 @@
+"""The raw view shows of every message exactly what is recorded, for every trajectory of the corpora too."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from datasette.app import Datasette
+
+from datasette_rltracer.raw_text import raw_message, read_raw_page
+from rltracer_sqlite.messages import normal_message
+from tests.indexing import index
+from tests.layouts import corpora, expected_sets
+from tests.layouts.records import message, tool_call, trace
+
+from .conftest import read, tool_conversation, write_run
+from .html import visible_text
+
+SETS = sorted(name for name in expected_sets() if not name.startswith(("bin", "token")))
+PIECE = re.compile(r'data-copy="(text|json)" data-characters="(\d+)">(.*?)</div>', re.DOTALL)
+
+
+def pieces(page):
+    """Return (is JSON, visible text) of the pieces of a page, message by message."""
+    messages = page.split('<article class="message raw')[1:]
+    return [[(kind == "json", visible_text(text)) for kind, _, text in PIECE.findall(one)] for one in messages]
+
+
+def recorded_texts(said):
+    """Return the texts of a message in the order in which they are recorded, without what is no text."""
+    for name, value in said.items():
+        if name == "content" and isinstance(value, list):
+            yield from (part["text"] for part in value if isinstance(part, dict) and set(part) == {"type", "text"})
+        elif name == "tool_calls":
+            for call in value:
+                yield from (call["id"], call["function"]["name"], call["function"]["arguments"])
+                yield from (call[other] for other in call if other in ("namespace", "recorded_type"))
+        elif name != "role" and isinstance(value, str):
+            yield value
+
+
+@pytest.mark.asyncio
+async def test_every_text_is_shown_as_recorded(datasette):
+    shown = pieces(await read(datasette, 1, "?view=raw"))
+    for said, found in zip(tool_conversation(), shown, strict=True):
+        texts = [text for text in recorded_texts(normal_message(said)) if text is not None]
+        assert [text for is_json, text in found if not is_json] == texts
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "text",
+    ["<think>a</think>b", "a\r\nb\rc\n", "\n\n  leading", "```\ncode\n```", "\u202eevil\x1b[0m", "<b>&amp;</b>", " "],
+)
+async def test_nothing_is_laid_out_folded_or_split(tmp_path, text):
+    write_run(tmp_path / "run", [trace([message("system", text * 30), message("assistant", text)])])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    page = await read(Datasette([str(tmp_path / "run.sqlite")]), 1, "?view=raw")
+    assert pieces(page) == [[(False, text * 30)], [(False, text)]]
+    assert "<details" not in page[page.index('<article class="message raw') : page.index("</main>")]
+
+
+@pytest.mark.asyncio
+async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(tmp_path):
+    long = "word " * 5000 + "THE END"
+    write_run(tmp_path / "run", [trace([message("user", long), message("assistant", "short")])])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    page = await read(datasette, 1, "?view=raw")
+    assert "20,000 of 25,007 characters shown" in page
+    link = html.unescape(re.search(r'href="([^"#]+)[^"]*" rel="nofollow">show all 25,007 characters', page)[1])
+    assert "view=raw" in link
+    assert pieces((await datasette.client.get(link)).text)[0] == [(False, long)]
+
+
+def test_what_is_no_text_is_shown_as_json():
+    said = normal_message(
+        message("assistant", [{"type": "audio", "data": "x"}, "plain"], tool_calls=[tool_call("c", "t", {"a": 1})])
+    )
+    found = [(piece.field, piece.text.text, piece.is_json) for piece in raw_message(said, 0).pieces]
+    assert found[1:] == [
+        ("content 2", "plain", False),
+        ("tool call 1, id", "c", False),
+        ("tool call 1, name", "t", False),
+        ("tool call 1, arguments", '{"a": 1}', False),
+    ]
+    assert found[0][2]
+
+
+def test_a_text_part_with_more_than_its_text_hides_nothing():
+    part = {"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}
+    [piece] = raw_message({"role": "user", "content": [part]}, 0).pieces
+    assert "ephemeral" in piece.text.text
+
+
+def test_many_messages_come_in_pages_that_leave_none_out():
+    messages = [{"role": "user", "content": str(number)} for number in range(450)]
+    seen, start = [], 0
+    while start is not None:
+        page = read_raw_page(messages, start)
+        seen += [turn.number for turn in page.turns]
+        start = page.following
+    assert seen == list(range(450))
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(not SETS, reason="the recorded corpora are not beside the repository")
+@pytest.mark.parametrize("name", SETS)
+async def test_the_corpora_are_shown_as_recorded(tmp_path, name):
+    root = corpora() / "prime-rl" / name
+    index(tmp_path / "run.sqlite", root)
+    datasette = Datasette(
+        [str(tmp_path / "run.sqlite")], metadata={"plugins": {"datasette-rltracer": {"roots": [str(root)]}}}
+    )
+    count = (await datasette.execute("run", "select count(*) from trajectories")).first()[0]
+    for number in range(1, count + 1):
+        await check_trajectory(datasette, number)
+
+
+async def check_trajectory(datasette, number):
+    """Check every branch of a trajectory: as many as there are leaves, each with its own messages and texts."""
+    path = f"/-/rltracer/run/trajectory/{number}"
+    response = await datasette.client.get(f"{path}.json")
+    if response.status_code != 200:
+        assert (await datasette.client.get(f"{path}?view=raw")).status_code == response.status_code
+        return
+    for branch in response.json()["branches"]:
+        query = f"?branch={branch['branch']}"
+        messages = (await datasette.client.get(f"{path}.json{query}")).json()["messages"]
+        page = await read(datasette, number, f"{query}&view=raw")
+        shown = pieces(page)
+        assert len(shown) == branch["messages"] or "later messages" in page
+        for said, found in zip(messages, shown, strict=False):
+            texts = [text[:20_000] for text in recorded_texts(said) if text is not None]
+            assert [text for is_json, text in found if not is_json] == texts

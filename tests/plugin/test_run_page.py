@@ -1,0 +1,119 @@
+"""The page of a run: steps, environments, prompts and errors, each as its SQL gives them."""
+
+from __future__ import annotations
+
+import pytest
+from datasette.app import Datasette
+
+from tests.index_factory import make_index
+
+from .conftest import get
+from .html import links, query_of, sql_link, table_rows, words
+from .rows import sql_rows, table_rows_of
+
+pytestmark = pytest.mark.asyncio
+PAGE = "/-/rltracer/index/run/1"
+
+
+def trajectories():
+    for step in (1, 2):
+        for prompt, passed in (("easy", 4), ("middling", 2), ("hard", 0)):
+            for number in range(4):
+                yield {"step": step, "prompt": prompt, "reward": float(number < passed), "completion_tokens": 10 * step}
+    for number in range(6):
+        kind = "SandboxError" if number < 4 else "TimeoutError"
+        yield {"step": 2, "split": "eval", "env": "shell", "prompt": "broken", "ok": 0, "error_type": kind}
+
+
+@pytest.fixture
+def datasette(tmp_path):
+    return Datasette([str(make_index(tmp_path / "index.sqlite", trajectories()))])
+
+
+async def test_the_headline_says_how_success_is_decided(datasette):
+    assert "success is reward ≥ 1" in words(await get(datasette, PAGE))
+
+
+async def test_steps_come_newest_first(datasette):
+    rows = table_rows(await get(datasette, PAGE), "steps")
+    assert [row[:4] for row in rows] == [
+        ["2", "eval", "6", "1"],
+        ["2", "train", "12", "3"],
+        ["1", "train", "12", "3"],
+    ]
+    assert rows[1][4:9] == ["0.5 6 of 12", "0.5", "0.5", "2 of 3", "20"]
+    assert rows[0][4:8] == ["not scored", "–", "–", "–"]
+
+
+async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):
+    page = await get(datasette, PAGE)
+    assert "Zero signal: 0.667 of the groups with at least two rewards, 4 of 6, have equal rewards" in words(page)
+    [address] = links(page, "4")[:1]
+    assert len(await table_rows_of(datasette, address)) == 4
+
+
+async def test_hardest_and_easiest_prompts(datasette):
+    page = await get(datasette, PAGE)
+    hardest, easiest = (table_rows(page, name) for name in ("hardest", "easiest"))
+    assert [row[0].split()[0] for row in hardest] == ["hardmath", "middlingmath", "easymath"]
+    assert [row[1] for row in easiest] == ["1 8 of 8", "0.5 4 of 8", "0 0 of 8"]
+
+
+async def test_a_prompt_leads_to_its_latest_group_among_its_own(datasette):
+    page = await get(datasette, PAGE)
+    address = links(page[page.index('id="hardest"') :], "hard")[0]
+    assert address.startswith("/-/rltracer/index/group/6?")
+    assert query_of(address) == {"run_id": "1", "prompt_id": "3", "_sort": "step"}
+    assert "group 2 of 2 in this run where prompt_id = 3, by step" in words(await get(datasette, address))
+
+
+async def test_errors_by_type_lead_to_their_trajectories(datasette):
+    page = await get(datasette, PAGE)
+    assert table_rows(page, "errors") == [["SandboxError", "4", "2"], ["TimeoutError", "2", "2"]]
+    [address] = links(page, "SandboxError")
+    assert len(await table_rows_of(datasette, address)) == 4
+
+
+@pytest.mark.parametrize(
+    ("heading", "column", "cell"),
+    [("steps", "trajectories", 2), ("environments", "prompt_groups", 3), ("errors", "trajectories", 1)],
+)
+async def test_the_sql_of_a_list_gives_exactly_its_rows(datasette, heading, column, cell):
+    page = await get(datasette, PAGE)
+    rows = await sql_rows(datasette, sql_link(page, heading))
+    assert [str(row[column]) for row in rows] == [row[cell] for row in table_rows(page, heading)]
+
+
+@pytest.mark.parametrize("heading", ["hardest", "easiest"])
+async def test_the_sql_of_the_prompts_gives_exactly_them(datasette, heading):
+    page = await get(datasette, PAGE)
+    rows = await sql_rows(datasette, sql_link(page, heading))
+    assert [row["preview"] + row["env"] for row in rows] == [
+        row[0].split(" · ")[0] for row in table_rows(page, heading)
+    ]
+
+
+async def test_a_run_without_anything_says_so(tmp_path):
+    path = make_index(tmp_path / "index.sqlite", [{"reward": None}])
+    page = words(await get(Datasette([str(path)]), PAGE))
+    for sentence in (
+        "No prompt of this run is scored.",
+        "No trajectory of this run recorded an error.",
+        "Every line of every file was read.",
+        "No group has two rewards",
+    ):
+        assert sentence in page
+
+
+async def test_many_steps_come_in_pages(tmp_path):
+    path = make_index(tmp_path / "index.sqlite", ({"step": step, "reward": 1.0} for step in range(130)))
+    datasette = Datasette([str(path)])
+    page = await get(datasette, PAGE)
+    assert "100 of 130 steps and splits shown" in words(page)
+    [later] = links(page, "later: 30 more")
+    assert [row[0] for row in table_rows(await get(datasette, later), "steps")] == [str(n) for n in range(29, -1, -1)]
+
+
+@pytest.mark.parametrize("path", [f"{PAGE}1", PAGE.replace("1", "9" * 18), "/-/rltracer/index/run/x"])
+async def test_a_run_that_is_not_there_is_not_found(datasette, path):
+    await get(datasette, path, 404)

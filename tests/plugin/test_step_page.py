@@ -1,0 +1,138 @@
+"""The page of a step: groups under filters in Datasette's own words, handed on to the pages of the groups."""
+
+from __future__ import annotations
+
+import pytest
+from datasette.app import Datasette
+
+from tests.index_factory import make_index
+
+from .conftest import get
+from .html import links, query_of, sql_link, table_rows, words
+from .rows import sql_rows, table_rows_of
+
+pytestmark = pytest.mark.asyncio
+PAGE = "/-/rltracer/index/step/1/3"
+GROUPS = [("a", 4, "math"), ("b", 0, "math"), ("c", 2, "code"), ("d", 3, "code"), ("e", None, "code")]
+
+
+def trajectories():
+    for prompt, passed, env in GROUPS:
+        for number in range(4):
+            reward = None if passed is None else float(number < passed)
+            yield {"step": 3, "prompt": prompt, "env": env, "reward": reward, "completion_tokens": 100}
+    yield {"step": 2, "prompt": "earlier", "reward": 1.0}
+    yield {"step": None, "prompt": "without a step", "reward": 1.0}
+
+
+@pytest.fixture
+def datasette(tmp_path):
+    return Datasette([str(make_index(tmp_path / "index.sqlite", trajectories()))])
+
+
+async def prompts(datasette, query=""):
+    return [row[0].split()[0] for row in table_rows(await get(datasette, f"{PAGE}{query}"), "groups")]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", "abcde"),
+        ("?pass_rate__gte=0.5", "acd"),
+        ("?pass_rate__gt=0&pass_rate__lt=1", "cd"),
+        ("?zero_variance=1", "ab"),
+        ("?env=code&_sort=pass_rate", "cde"),
+        ("?_sort_desc=pass_rate", "adcbe"),
+        ("?_sort=pass_rate", "bcdae"),
+        ("?pass_bucket__isnull=1", "e"),
+        ("?env__in=math,code&_sort_desc=env", "abcde"),
+        ("?env=&split=", "abcde"),
+        ("?run_id=99&step=99", "abcde"),
+        ("?nonsense=1&pass_rate__nonsense=1&_sort=nonsense", "abcde"),
+    ],
+)
+async def test_filters_mean_what_they_mean_on_a_table(datasette, query, found):
+    assert await prompts(datasette, query) == list(found)
+
+
+@pytest.mark.parametrize("query", ["", "?pass_rate__gte=0.5", "?env=code&_sort_desc=pass_rate", "?zero_variance=0"])
+async def test_the_sql_and_the_table_give_exactly_the_rows(datasette, query):
+    page = await get(datasette, f"{PAGE}{query}")
+    found = [row[0].split()[0] for row in table_rows(page, "groups")]
+    assert [row["preview"] for row in await sql_rows(datasette, sql_link(page, "groups"))] == found
+    [table] = links(page, "as a table")
+    assert len(await table_rows_of(datasette, table)) == len(found)
+
+
+async def test_filters_are_said_and_can_be_taken_off(datasette):
+    page = await get(datasette, f"{PAGE}?pass_rate__gte=0.5&env=code")
+    assert 'where pass_rate ≥ 0.5' in words(page)
+    [without] = links(page, "×without pass_rate ≥ 0.5")
+    assert query_of(without) == {"env": "code"}
+
+
+async def test_a_group_is_reached_under_the_filters(datasette):
+    page = await get(datasette, f"{PAGE}?zero_variance=0&_sort_desc=pass_rate")
+    [address] = links(page, "d")
+    assert query_of(address) == {"run_id": "1", "step": "3", "zero_variance": "0", "_sort_desc": "pass_rate"}
+    assert "group 1 of 2" in words(await get(datasette, address))
+
+
+async def test_the_headline_counts_the_whole_step(datasette):
+    page = words(await get(datasette, f"{PAGE}?env=math"))
+    assert "Step 3 pass rate 0.562 9 of 16, 4 not scored" in page
+    assert "20 trajectories" in page
+
+
+async def test_groups_by_pass_rate_lead_to_those_groups(datasette):
+    page = await get(datasette, PAGE)
+    assert "groups by pass rate · zero signal 2 of 4" in words(page)
+    bins = page[page.index("Prompt groups by pass rate") :]
+    addresses = links(bins[: bins.index("</table>")], "1")
+    found = [await prompts(datasette, address.removeprefix(PAGE)) for address in addresses]
+    assert found == [["b"], ["c"], ["d"], ["a"], ["e"]]
+
+
+async def test_steps_lead_to_their_neighbours_under_the_same_filters(datasette):
+    page = await get(datasette, f"{PAGE}?env=math")
+    assert links(page, "previous step") == ["/-/rltracer/index/step/1/2?env=math"]
+    assert links(page, "next step") == []
+
+
+async def test_trajectories_without_a_step_have_a_page(datasette):
+    page = await get(datasette, "/-/rltracer/index/step/1/none")
+    assert "No step pass rate" in words(page)
+    assert [row[0] for row in table_rows(page, "groups")] == ["without a step"]
+
+
+async def test_the_form_keeps_what_it_has_no_field_for(datasette):
+    page = await get(datasette, f"{PAGE}?pass_rate__gte=0.5&env=code&_sort=env")
+    assert '<input type="hidden" name="pass_rate__gte" value="0.5">' in page
+    assert '<input type="hidden" name="_sort" value="env">' in page
+    assert '<option value="code" selected>' in page
+    assert 'type="hidden" name="env"' not in page
+
+
+async def test_many_groups_come_in_pages(tmp_path):
+    rows = ({"step": 3, "prompt": f"p{number:04}", "reward": 1.0} for number in range(450))
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page, seen = await get(datasette, PAGE), []
+    assert "200 of 450 prompt groups shown" in words(page)
+    while page:
+        seen += [row[0].split()[0] for row in table_rows(page, "groups")]
+        later = [address for text in ("later: 250 more", "later: 50 more") for address in links(page, text)]
+        page = await get(datasette, later[0]) if later else ""
+    assert seen == [f"p{number:04}" for number in range(450)]
+    assert len(table_rows(await get(datasette, f"{PAGE}?_size=450"), "groups")) == 450
+
+
+@pytest.mark.parametrize(
+    "query", ["pass_rate__in=[", "id__gt=" + "9" * 40, "env__in=[[1]]", "env__in=[{}]"]
+)
+async def test_a_filter_that_cannot_be_used_is_refused(datasette, query):
+    await get(datasette, f"{PAGE}?{query}", 400)
+
+
+@pytest.mark.parametrize("path", [f"{PAGE}3", "/-/rltracer/index/step/9/3", "/-/rltracer/index/step/1/x"])
+async def test_a_step_that_is_not_there_is_not_found(datasette, path):
+    await get(datasette, path, 404)

@@ -1,0 +1,129 @@
+"""A long export on a real server: others are served meanwhile, and it ends when its visitor leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from datasette.app import Datasette
+
+from datasette_rltracer import export, stream
+from rltracer_sqlite.export import exporter
+from tests.export_runs import indexed, rollout
+
+ROLLOUTS = 400
+PATIENCE = 20.0  # seconds, for a machine that is busy with other things
+
+
+class Server:
+    """Datasette behind uvicorn in a thread, and what its exports did."""
+
+    def __init__(self, database: Path) -> None:
+        self.chunks = 0
+        self.closed = threading.Event()
+        self.refused: list[BaseException] = []
+        app = asyncio.run(self._app(database))
+        config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+        self.port = self.server.servers[0].sockets[0].getsockname()[1]
+
+    async def _app(self, database: Path) -> Any:
+        return Datasette([str(database)]).app()
+
+    def get(self, path: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("GET", path)
+        return connection, connection.getresponse()
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the index of a run whose export has about 40 MB, more than any socket holds."""
+    records = [rollout(f"t{n}", f"q{n}", answer="x" * 100_000) for n in range(ROLLOUTS)]
+    return indexed(tmp_path_factory.mktemp("long"), {1: records})
+
+
+@pytest.fixture
+def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    running = Server(database)
+    chunks, close, refused = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export.refused
+
+    def counted(self: Any, kind: str = "jsonl") -> Iterator[bytes]:
+        for chunk in chunks(self, kind):
+            running.chunks += 1
+            yield chunk
+
+    def noted(self: Any) -> None:
+        close(self)
+        running.closed.set()
+
+    def told(error: BaseException) -> Any:
+        running.refused.append(error)
+        return refused(error)
+
+    monkeypatch.setattr(exporter.PreparedExport, "chunks", counted)
+    monkeypatch.setattr(stream.StreamingResponse, "_close", noted)
+    monkeypatch.setattr(export, "refused", told)
+    yield running
+    running.stop()
+
+
+def test_another_page_answers_while_an_export_waits_for_its_visitor(server: Server) -> None:
+    connection, response = server.get("/run/trajectories.sft")
+    begun = response.read(100_000)
+    for path in ("/-/versions.json", "/run/runs.json"):
+        other, answer = server.get(path)
+        assert answer.status == 200
+        answer.read()
+        other.close()
+    assert not server.closed.is_set()
+    rest = response.read()
+    connection.close()
+    assert (begun + rest).count(b"\n") == ROLLOUTS
+    assert server.closed.wait(PATIENCE)
+
+
+def test_an_export_ends_when_its_visitor_leaves(server: Server) -> None:
+    connection, response = server.get("/run/trajectories.sft")
+    response.read(100_000)
+    connection.close()
+    response.close()
+    assert server.closed.wait(PATIENCE)
+    assert 0 < server.chunks < ROLLOUTS
+
+
+def test_an_export_that_is_being_prepared_ends_when_its_visitor_leaves(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, stay = threading.Event(), stream.Visitor.stay_or_raise
+
+    def slow(self: stream.Visitor, *told: Any) -> None:
+        begun.set()
+        time.sleep(0.05)  # 400 records would take 20 s
+        stay(self, *told)
+
+    monkeypatch.setattr(stream.Visitor, "stay_or_raise", slow)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    connection.request("GET", "/run/trajectories.sft")
+    assert begun.wait(PATIENCE)
+    connection.close()
+    deadline = time.monotonic() + PATIENCE
+    while not server.refused and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert [type(error) for error in server.refused] == [stream.VisitorLeft]
+    assert server.chunks == 0
