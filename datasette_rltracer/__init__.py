@@ -24,6 +24,7 @@ from . import (
     pages,
     run_page,
     search,
+    serve,
     step_page,
     text,
 )
@@ -65,7 +66,7 @@ def row_actions(datasette, database, table, row):
 
 
 @hookimpl
-def register_routes():
+def register_routes(datasette):
     return [
         *overview.routes(),
         *run_page.routes(),
@@ -75,6 +76,7 @@ def register_routes():
         *charts.routes(),
         *search.routes(),
         *compare.routes(),
+        *serve.routes(datasette),
     ]
 
 

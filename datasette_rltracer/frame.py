@@ -6,7 +6,8 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
-from .addresses import group_url, overview_url, run_url, static_url, step_url
+from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
+from .browsing import browse_url, browsed_database
 from .facts import brief, number
 from .marks import cell, rate_cell
 from .rows import MARKS
@@ -23,6 +24,8 @@ async def render(
         "stylesheets": [static_url(datasette, name) for name in STYLES],
         "script": static_url(datasette, "reading.js"),
         "overview_url": overview_url(datasette, database),
+        "search_url": own_url(datasette, database, "search"),
+        "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
         "trail": [],
         "number": number,
         "brief": brief,

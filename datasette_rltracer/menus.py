@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import compat
-from .addresses import overview_url
+from .addresses import overview_url, own_url
 from .indexes import is_known_index, is_rollout_index
 
 MOST_INDEXES = 20
@@ -26,10 +26,13 @@ async def jump_entries(datasette: Any, actor: Any) -> list[Any]:
 
 
 async def database_entries(datasette: Any, actor: Any, database: str) -> list[dict[str, str]]:
-    """Return the entry of a database's menu, where the database is an index."""
+    """Return the entries of a database's menu, where the database is an index."""
     if not await is_rollout_index(datasette, database) or not await _may_read(datasette, actor, database):
         return []
-    return [{"href": overview_url(datasette, database), "label": LABEL}]
+    return [
+        {"href": overview_url(datasette, database), "label": LABEL},
+        {"href": own_url(datasette, database, "search"), "label": "Search the rollouts"},
+    ]
 
 
 async def _overviews(datasette: Any, actor: Any) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .image_size import shown_size
 from .text import Text, cut, json_text
 
 # Only these, and only from inside the record: nothing that a trajectory says may make a browser fetch anything.
@@ -27,6 +28,7 @@ class Part:
     text: Text | None = None
     image: str | None = None
     label: str | None = None
+    size: tuple[int, int] | None = None  # of the image on the page, in pixels, where it is known
 
 
 @dataclass(frozen=True)
@@ -98,4 +100,4 @@ def _image(address: str, room: int) -> Part:
         return Part(cut(address, LONGEST_ADDRESS), label=NOT_LOADED)
     if len(address) > room:
         return Part(cut(address, LONGEST_ADDRESS), label=TOO_LARGE)
-    return Part(image=address)
+    return Part(image=address, size=shown_size(address))

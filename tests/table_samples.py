@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.token_layouts import encode
+
 Message = dict[str, Any]
 SYSTEM, QUESTION = "Answer with a number.", "How much is 6 times 7?"
 GOOD, BAD = "<think>\nsix sevens\n</think>\n\n42", "It is 41."
@@ -95,8 +97,8 @@ def trl_messages(root: Path) -> list[Row]:
         }
 
     rows = [
-        {"step": 5, "prompt": CONTEXT, "completion": [answer], "correct": 1.0, "advantage": 0.1}
-        for answer in (call(a=1), call(b="x"))
+        {"step": 5, "prompt": CONTEXT, "completion": [answer], "correct": score, "advantage": 0.1}
+        for answer, score in ((call(a=1), 1.0), (call(b="x"), 0.0))
     ]
     write_parquet(root / "completions" / "completions_00005.parquet", rows)
 
@@ -104,7 +106,7 @@ def trl_messages(root: Path) -> list[Row]:
         made = [{"id": None, "type": "function", "function": {"name": "f", "arguments": arguments}}]
         return [*CONTEXT, {"role": "assistant", "content": "", "tool_calls": made}]
 
-    return [Row(normal('{"a": 1}'), 1.0, 5, more={"tool_calls": 1}), Row(normal('{"b": "x"}'), 1.0, 5)]
+    return [Row(normal('{"a": 1}'), 1.0, 5, more={"tool_calls": 1}), Row(normal('{"b": "x"}'), 0.0, 5)]
 
 
 def ms_swift(root: Path) -> list[Row]:
@@ -113,31 +115,24 @@ def ms_swift(root: Path) -> list[Row]:
         "prompt": [RENDERED] * 2,
         "completion": [GOOD, BAD],
         "Acc": [1.0, 0.0],
-        "Format": [float("nan"), 1.0],
+        "Format": [float("nan"), 0.5],
         "advantages": [0.5, -0.5],
         "num_turns": [1, 1],
     }
     write_lines(root / "completions.jsonl", line)
+    values = {"rewards.Acc.score": 0.0, "rewards.Format.score": 0.5, "num_turns": 1.0}
     return [
         Row(GOOD_SPLIT, 1.0, 7, None, "rendered", {"advantage": 0.5, "item": 0}),
-        Row(
-            BAD_SPLIT,
-            1.0,
-            7,
-            None,
-            "rendered",
-            {
-                "advantage": -0.5,
-                "item": 1,
-                "values": {"rewards.Acc.score": 0.0, "rewards.Format.score": 1.0, "num_turns": 1.0},
-            },
-        ),
+        Row(BAD_SPLIT, 0.5, 7, None, "rendered", {"advantage": -0.5, "item": 1, "values": values}),
     ]
 
 
 def ms_swift_ray(root: Path) -> list[Row]:
-    write_lines(root / "completions.jsonl", {"gen_step": 2, "prompt": RENDERED, "completion": BAD, "reward": 0.0})
-    return [Row(BAD_SPLIT, 0.0, 2, None, "rendered")]
+    rows = [
+        {"gen_step": 2, "prompt": RENDERED, "completion": text, "reward": r} for text, r in ((BAD, 0.0), (GOOD, 1.0))
+    ]
+    write_lines(root / "completions.jsonl", *rows)
+    return [Row(BAD_SPLIT, 0.0, 2, None, "rendered"), Row(GOOD_SPLIT, 1.0, 2, None, "rendered")]
 
 
 def nemo_rl(root: Path) -> list[Row]:
@@ -149,12 +144,18 @@ def nemo_rl(root: Path) -> list[Row]:
         "generation_logprobs": [[0.0, 0.0, -1.0, -3.0, 0.0, 0.0]],
     }
     turns = [RENDERED, BAD, "Environment: wrong", GOOD]
-    write_lines(root / "exp_001" / "train_data_step4.jsonl", {"content": [turns], "rewards": [0.5], **ids, "idx": 0})
+    first = {"content": [turns], "rewards": [0.5], **ids, "idx": 0}
+    second = {"content": [[RENDERED, BAD]], "rewards": [0.0], **ids, "idx": 1}
+    write_lines(root / "exp_001" / "train_data_step4.jsonl", first, second)
     chunks = [{"role": "user", "content": RENDERED}, {"role": "assistant", "content": BAD}]
     write_lines(root / "exp_001" / "val_data_step0.jsonl", {"content": [chunks], "rewards": [0.0], "idx": 0})
     told = [*BAD_SPLIT, {"role": "environment", "content": "Environment: wrong"}, GOOD_ANSWER]
     numbers = {"advantage": 0.7, "logprob_mean": -2.0, "prompt_tokens": 2, "completion_tokens": 2, "turns": 2}
-    return [Row(BAD_SPLIT, 0.0, 0, "eval", "rendered"), Row(told, 0.5, 4, "train", "rendered", numbers)]
+    return [
+        Row(BAD_SPLIT, 0.0, 0, "eval", "rendered"),
+        Row(told, 0.5, 4, "train", "rendered", numbers),
+        Row(BAD_SPLIT, 0.0, 4, "train", "rendered", {"turns": 1}),
+    ]
 
 
 def nemo_gym(root: Path) -> list[Row]:
@@ -166,16 +167,12 @@ def nemo_gym(root: Path) -> list[Row]:
     ]
     response = {"output": output, "usage": {"input_tokens": 30, "output_tokens": 9}, "status": "completed"}
     request = {"input": [{**message, "type": "message"} for message in CONTEXT], "tools": [TOOL]}
+    common = {"responses_create_params": request, "_ng_task_index": 6, "agent_ref": {"name": "calc"}}
+    missed = {"output": [{"type": "message", "role": "assistant", "content": BAD}], "status": "completed"}
     write_lines(
         root / "x_rollouts.jsonl",
-        {
-            "responses_create_params": request,
-            "response": response,
-            "reward": 1.0,
-            "_ng_task_index": 6,
-            "agent_ref": {"name": "calc"},
-            "info": {"tries": 1},
-        },
+        {**common, "response": response, "reward": 1.0, "info": {"tries": 1}},
+        {**common, "response": missed, "reward": 0.0},
     )
     write_lines(root / "x_rollouts_materialized_inputs.jsonl", {"responses_create_params": request})
     called = {"role": "assistant", "content": None, "reasoning_content": "six sevens", "tool_calls": CALLS}
@@ -192,7 +189,8 @@ def nemo_gym(root: Path) -> list[Row]:
         "tool_calls": 1,
         "values": {"info.tries": 1.0},
     }
-    return [Row([*CONTEXT, called, result, {"role": "assistant", "content": "42"}], 1.0, more=facts)]
+    good = [*CONTEXT, called, result, {"role": "assistant", "content": "42"}]
+    return [Row(good, 1.0, more=facts), Row(BAD_SPLIT, 0.0, more={"group_id": "6", "turns": 1})]
 
 
 def skyrl(root: Path) -> list[Row]:
@@ -206,10 +204,14 @@ def skyrl(root: Path) -> list[Row]:
         "data_source": "d",
         "env_extras": {"reward_spec": {"ground_truth": "42"}, "extra_info": {"index": 3}},
     }
-    write_lines(folder / "d.jsonl", row)
+    write_lines(folder / "d.jsonl", row, {**row, "output_response": BAD, "score": 0.0, "stop_reason": "stop"})
     write_lines(folder / "aggregated_results.jsonl", {"eval/all/avg_score": 1.0})
     facts = {"env": "math", "data_idx": 3, "stop_condition": "length", "truncated": 1, "values": {"data_source": "d"}}
-    return [Row(GOOD_SPLIT, 1.0, 8, "eval", "rendered", facts)]
+    stopped = {"stop_condition": "stop", "truncated": 0}
+    return [
+        Row(GOOD_SPLIT, 1.0, 8, "eval", "rendered", facts),
+        Row(BAD_SPLIT, 0.0, 8, "eval", "rendered", stopped),
+    ]
 
 
 def areal(root: Path) -> list[Row]:
@@ -227,10 +229,15 @@ def areal(root: Path) -> list[Row]:
             **more,
         }
 
-    write_lines(root / "trial" / "rollout" / "2" / "5.jsonl", row(reward=1.0))
+    missed = row(reward=0.0, sample_idx=1, completion=BAD + "<|im_end|>")
+    write_lines(root / "trial" / "rollout" / "2" / "5.jsonl", row(reward=1.0), missed)
     write_lines(root / "trial" / "eval-rollout" / "4" / "5.jsonl", row(reward=0.0))
     facts = {"group_id": "5", "policy_version": 2, "prompt_tokens": 6, "completion_tokens": 3}
-    return [Row(GOOD_SPLIT, 1.0, 2, "train", "rendered", facts), Row(GOOD_SPLIT, 0.0, 4, "eval", "rendered", facts)]
+    return [
+        Row(GOOD_SPLIT, 1.0, 2, "train", "rendered", facts),
+        Row(BAD_SPLIT, 0.0, 2, "train", "rendered", facts),
+        Row(GOOD_SPLIT, 0.0, 4, "eval", "rendered", facts),
+    ]
 
 
 def roll_rlvr(root: Path) -> list[Row]:
@@ -262,11 +269,12 @@ def roll_agentic(root: Path) -> list[Row]:
         "reward_info": {"episode_reward": 1.0},
         "failure_info": {"stop_reason": "FINISH", "failure_mode": ""},
     }
+    missed = {**data, "trajectory_id": "t1", "reward_info": {"episode_reward": 0.0}}
     line = {
-        "trajectory_data": [json.dumps(data)],
-        "messages": [json.dumps(messages)],
-        "tools": [json.dumps([TOOL])],
-        "global_step": [6],
+        "trajectory_data": [json.dumps(data), json.dumps(missed)],
+        "messages": [json.dumps(messages), json.dumps(said(BAD))],
+        "tools": [json.dumps([TOOL])] * 2,
+        "global_step": [6, 6],
     }
     write_lines(root / "rollout_dump_data.step_6.jsonl", line)
     facts = {
@@ -277,38 +285,47 @@ def roll_agentic(root: Path) -> list[Row]:
         "tool_calls": 1,
         "ok": None,
     }
-    return [Row(messages, 1.0, 6, "eval", more=facts)]
+    return [Row(messages, 1.0, 6, "eval", more=facts), Row(said(BAD), 0.0, 6, "eval", more={"episode_id": "t1"})]
 
 
 def open_instruct(root: Path) -> list[Row]:
+    asked, answers = encode(RENDERED), [encode(f"{text}<|im_end|>") for text in (GOOD, BAD)]
     row = {
         "step": 2,
         "sample_idx": 0,
         "prompt_idx": 1,
-        "prompt_tokens": [5, 6, 7],
-        "response_tokens": [8, 9],
-        "reward": 10.0,
+        "prompt_tokens": asked,
         "advantage": -0.5,
         "finish_reason": "stop",
         "dataset": "math",
         "ground_truth": ["42"],
-        "logprobs": [-1.0, -2.0],
         "request_info": {"num_calls": 1},
     }
-    write_lines(root / "run_rollouts_000000.jsonl", row)
+    good, bad = (
+        {
+            **row,
+            "response_tokens": ids,
+            "reward": reward,
+            "logprobs": [-1.0, -2.0] * (len(ids) // 2) + [-1.5] * (len(ids) % 2),
+        }
+        for ids, reward in zip(answers, (10.0, 0.0), strict=True)
+    )
+    write_lines(root / "run_rollouts_000000.jsonl", good, {**bad, "sample_idx": 1})
     write_lines(root / "run_metadata.jsonl", {"run_name": "run", "git_commit": "x", "model_name": "m"})
     facts = {
         "advantage": -0.5,
         "group_id": "1",
         "env": "math",
-        "prompt_tokens": 3,
-        "completion_tokens": 2,
+        "prompt_tokens": len(asked),
         "turns": 1,
         "logprob_mean": -1.5,
         "stop_condition": "stop",
         "values": {"request_info.num_calls": 1.0},
     }
-    return [Row([], 10.0, 2, None, "token_ids", facts)]
+    return [
+        Row([], 10.0, 2, None, "token_ids", {**facts, "completion_tokens": len(answers[0])}),
+        Row([], 0.0, 2, None, "token_ids", {**facts, "completion_tokens": len(answers[1])}),
+    ]
 
 
 def chat(root: Path) -> list[Row]:

@@ -53,7 +53,6 @@ def test_steps_read_out_of_order_give_the_same_rows(run: Path, database: Path) -
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="a step that a row has left keeps the row in its numbers")
 def test_a_step_counts_the_rows_that_are_in_it(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a"))
     append(run / EFFECTIVE.format(2), record("a"))
@@ -62,7 +61,6 @@ def test_a_step_counts_the_rows_that_are_in_it(run: Path, database: Path) -> Non
     assert rows(database, "select step, trajectories from steps order by step") == [(1, 1), (2, 0)]
 
 
-@pytest.mark.xfail(strict=True, reason="annotations are ordered by when their file was first read")
 def test_the_latest_annotation_counts_whichever_was_read_first(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a"))
     append(run / EFFECTIVE.format(3), record("a", 0.75))
@@ -72,7 +70,6 @@ def test_the_latest_annotation_counts_whichever_was_read_first(run: Path, databa
     assert value(database, "select advantage from trajectories") == 0.75
 
 
-@pytest.mark.xfail(strict=True, reason="forgetting an annotation forgets what the record itself says")
 def test_what_the_record_says_counts_again_without_the_annotation(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a", 0.125))
     append(run / EFFECTIVE.format(2), record("a", 0.5))
@@ -83,7 +80,6 @@ def test_what_the_record_says_counts_again_without_the_annotation(run: Path, dat
     assert found == [(0.125, None, None)]
 
 
-@pytest.mark.xfail(strict=True, reason="an earlier annotation is not asked again when the later one is gone")
 def test_the_annotation_before_counts_again(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a"))
     for chunk, advantage in enumerate((0.25, 0.75)):
@@ -94,7 +90,6 @@ def test_the_annotation_before_counts_again(run: Path, database: Path) -> None:
     assert value(database, "select advantage from trajectories") == 0.25
 
 
-@pytest.mark.xfail(strict=True, reason="a vanished file still claims its records")
 @pytest.mark.parametrize(("before", "after"), [("a", "z"), ("z", "a")])
 def test_a_folder_that_was_renamed_keeps_its_trajectories(run: Path, database: Path, before: str, after: str) -> None:
     append(run / before / ALL.format(1), record("a"))
@@ -106,7 +101,6 @@ def test_a_folder_that_was_renamed_keeps_its_trajectories(run: Path, database: P
     assert len(open_run(database).load_trajectory(1).messages) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="a record that stands elsewhere too goes with the file that held the row")
 def test_a_record_in_two_files_outlives_one_of_them(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a"))
     append(run / ALL.format(2), record("a"))
@@ -116,7 +110,6 @@ def test_a_record_in_two_files_outlives_one_of_them(run: Path, database: Path) -
     assert rows(database, "select uid from trajectories order by uid") == [("a",), ("b",)]
 
 
-@pytest.mark.xfail(strict=True, reason="a repeated id is told within one batch only")
 def test_an_id_that_stands_again_later_is_told(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a"))
     index(database, run)
@@ -126,7 +119,6 @@ def test_an_id_that_stands_again_later_is_told(run: Path, database: Path) -> Non
     assert value(database, "select count(*) from problems") == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the rule that a label has chosen stays when no record has the label any more")
 def test_the_default_rule_is_that_of_the_records(run: Path, database: Path) -> None:
     append(run / ALL.format(1), record("a", metrics={"correct_final_label": 1.0}))
     append(run / ALL.format(2), record("b"))
@@ -137,7 +129,6 @@ def test_the_default_rule_is_that_of_the_records(run: Path, database: Path) -> N
     assert value(database, "select count(success) from trajectories") == 2
 
 
-@pytest.mark.xfail(strict=True, reason="columns of texts that became too long are not counted, and SQLite has 2,000")
 def test_no_record_can_ask_for_more_columns_than_there_are(run: Path, database: Path) -> None:
     for step in range(11):
         long = {f"m{step - 1}_{number}": "x" * 300 for number in range(200)}

@@ -84,7 +84,16 @@ def test_a_tokenizer_outside_the_roots_is_not_read(folder: Path, run: str) -> No
 
 @pytest.mark.parametrize("run", ["traces", "shards"])
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"no JSON", "cannot be read as a tokenizer"), (b"[]", "cannot be read"), (None, "any more")]
+    ("content", "said"),
+    [
+        (b"no JSON", "cannot be read as a tokenizer"),
+        (b"[]", "cannot be read"),
+        (
+            b'{"model": {"type": "BPE", "vocab": {"%b": 0}}, "decoder": {"type": "ByteLevel"}}' % (b"y" * 5000),
+            "5,000 b",
+        ),
+        (None, "any more"),
+    ],
 )
 def test_one_that_is_none_leaves_the_ids(folder: Path, run: str, content: bytes | None, said: str) -> None:
     database, file = indexed(folder, run), folder / "tokenizer/tokenizer.json"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.messages import prompt_context, prompt_key
+from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import SourceError
-from rltracer_sqlite.sources.table.built_in import source
 from rltracer_sqlite.sources.table.refused import refusal
 from tests.layouts import corpora
 from tests.table_decoding import READINGS, Told
@@ -43,7 +43,7 @@ def by_place(told: list[Told]) -> dict[tuple[str, int, int | None], Told]:
 def test_counts_rewards_steps_and_prompts(folder: str) -> None:
     name, reading = READINGS[folder]
     told = list(reading(ROOT / folder))
-    entries, problems, asides = read(source(name), ROOT / folder)
+    entries, problems, asides = read(source_named(name), ROOT / folder)
     found = Counter((shard.path, e.line, e.item, e.reward, e.step, e.split) for shard, e in entries)
     assert found == Counter(one[:6] for one in told)
     assert (len(asides), len(problems)) == (ASIDE.get(folder, 0), PROBLEMS.get(folder, 0))
@@ -53,7 +53,7 @@ def test_counts_rewards_steps_and_prompts(folder: str) -> None:
 
 def test_messages_equal_an_independent_decoding(folder: str) -> None:
     name, reading = READINGS[folder]
-    reader, root = source(name), ROOT / folder
+    reader, root = source_named(name), ROOT / folder
     told = by_place(list(reading(root)))
     for shard, entry in read(reader, root)[0]:
         trajectory = reader.load(root, [locator(shard, entry)])
@@ -69,7 +69,7 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_text_is_split_only_where_the_family_allows_it(family: str) -> None:
-    reader, root = source("verl"), ROOT / "verl" / "families" / family
+    reader, root = source_named("verl"), ROOT / "verl" / "families" / family
     for shard, entry in read(reader, root)[0]:
         trajectory = reader.load(root, [locator(shard, entry)])
         roles = [message["role"] for message in trajectory.messages]
@@ -84,7 +84,7 @@ def test_the_same_question_has_one_prompt_key_across_systems() -> None:
     asked = "A shop sells pens"
     keys = {}
     for folder in READINGS:
-        entries = read(source(READINGS[folder][0]), ROOT / folder)[0]
+        entries = read(source_named(READINGS[folder][0]), ROOT / folder)[0]
         for _, entry in entries:
             if entry.preview.startswith(asked) and "tool" not in entry.preview:
                 keys.setdefault(entry.prompt_key, set()).add(folder)
@@ -93,7 +93,7 @@ def test_the_same_question_has_one_prompt_key_across_systems() -> None:
 
 
 def test_nothing_of_bad_lines_is_lost_silently() -> None:
-    reader, root = source("chat"), ROOT / "chat_jsonl" / "bad_lines.jsonl"
+    reader, root = source_named("chat"), ROOT / "chat_jsonl" / "bad_lines.jsonl"
     entries, problems, _ = read(reader, root)
     (shard,) = reader.shards(root)
     *_, last = reader.scan(root, shard)
@@ -126,4 +126,4 @@ def test_what_is_not_read_yet_is_refused_by_name(place: str, system: str) -> Non
 def test_an_unknown_tokenizer_is_an_error_of_the_source(tmp_path: Path) -> None:
     root = ROOT / "open_instruct"
     with pytest.raises(SourceError, match=r"tokenizer\.json"):
-        read(source("open-instruct", str(tmp_path / "none")), root)
+        read(source_named("open-instruct", str(tmp_path / "none")), root)

@@ -1,50 +1,67 @@
-"""The example package of docs/writing-a-source.md: small, found by its entry point, and usable like any source."""
+"""The example package of docs/writing-a-source.md: small, installed by pip, found by its entry point, and usable."""
 
 from __future__ import annotations
 
-import re
 import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 from rltracer_sqlite.sources import source_for, source_named, source_names
+from tests.indexing import index, value
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "example-source"
 DOCS = (EXAMPLE.parent / "writing-a-source.md").read_text(encoding="utf-8")
 LOG = "# reward=1 step=3\nuser: q\nassistant: a\n\n"
+# From a copy, since building leaves files; without a network, so with the setuptools that is here.
+PIP = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the example into a folder of its own, and return it."""
+    try:
+        version("pip")
+        fits = int(version("setuptools").split(".")[0]) >= 77
+    except PackageNotFoundError:
+        fits = False
+    if not fits:
+        pytest.skip("pip and setuptools 77 are needed to build the example without a network")
+    folder = tmp_path_factory.mktemp("example")
+    shutil.copytree(EXAMPLE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    done = subprocess.run([sys.executable, *PIP, folder / "site", folder / "source"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install the example as pip would: its module, and the entry points that its pyproject.toml names."""
-    site = tmp_path / "site"
-    info = site / "rltracer_source_chatlog-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    shutil.copy(EXAMPLE / "rltracer_source_chatlog.py", site)
-    project = (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
-    group, name, reference = re.findall(r'entry-points\."([^"]+)"\]\n(\w+) = "([^"]+)"', project)[0]
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rltracer-source-chatlog\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {reference}\n")
-    monkeypatch.syspath_prepend(str(site))
-    return site
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))  # its own test
+    monkeypatch.syspath_prepend(str(site))  # comes first
 
 
-def test_an_installed_source_is_found_by_its_entry_point(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("installed")
+def test_an_installed_source_is_found_by_its_entry_point(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a.chatlog").write_text(LOG)
     assert source_names()[-1] == "chatlog"
-    assert source_for(tmp_path / "run").name == source_named("chatlog").name == "chatlog"
+    found = source_for(tmp_path / "run")
+    assert found.name == source_named("chatlog").name == "chatlog"
+    assert Path(str(sys.modules[type(found).__module__].__file__)).parent.name == "site"
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    assert value(tmp_path / "run.sqlite", "select reward from trajectories where step = 3") == 1.0
 
 
-def test_its_own_test_passes(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLE))
+@pytest.mark.usefixtures("installed")
+def test_its_own_test_passes(tmp_path: Path) -> None:
     import test_rltracer_source_chatlog as own  # type: ignore[import-not-found]
 
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    own.test_a_log_can_be_indexed_and_read(tmp_path / "one")
-    own.test_a_log_that_grows_is_read_on(tmp_path / "two")
+    for name in ("test_a_log_can_be_indexed_and_read", "test_a_log_that_grows_is_read_on"):
+        (tmp_path / name).mkdir()
+        getattr(own, name)(tmp_path / name)
 
 
 def test_it_is_as_short_as_it_says_and_stands_in_the_docs() -> None:

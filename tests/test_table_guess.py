@@ -14,7 +14,6 @@ from rltracer_sqlite.cli.sources import command
 from rltracer_sqlite.sources import source_named, source_names
 from rltracer_sqlite.sources.base import Entry, SourceError
 from rltracer_sqlite.sources.table import TableSource, mapping_source
-from rltracer_sqlite.sources.table.built_in import source
 from rltracer_sqlite.sources.table.guess import guess_mapping
 from rltracer_sqlite.sources.table.read import parse_mapping
 from tests.table_samples import RENDERED, SAMPLES, STRIPPED, write_lines, write_parquet
@@ -29,6 +28,14 @@ INVENTED = {
     "lists of one": {"input": ["q"], "output": ["a"], "score": [0.5], "step": [3], "env": ["maze"]},
     "json text": {"conversation": json.dumps([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]),
                   "r": 0.5, "update": 3, "domain": "maze"},
+    "names of its own": {"dialog": [{"who": "sys", "utterance": "s"}, {"who": "you", "utterance": "q"},
+                                    {"who": "policy", "utterance": "a", "monologue": "m"}],
+                         "verdict": {"rewards": {"exact": 0.25, "style": 0.25}}, "train_iter": 3, "suite": "maze"},
+    "keys inside keys": {"turns": [{"author": {"role": "user"}, "content": {"parts": ["q"]}},
+                                   {"author": {"role": "assistant"}, "content": {"parts": ["a"]}}],
+                         "reward": 0.5, "step": 3, "env": "maze"},
+    "nobody known": {"log": [{"actor": "asker", "line": "q"}, {"actor": "maple", "line": "a"}],
+                     "score": 0.5, "step": 3, "env": "maze"},
     "an answer apart": {"history": [{"role": "user", "content": "q"}], "output": "a", "reward": 0.5, "step": 3,
                         "env": "maze"},
 }  # fmt: skip
@@ -44,13 +51,14 @@ def test_an_invented_format_is_understood(name: str, tmp_path: Path) -> None:
     write_lines(path, INVENTED[name], INVENTED[name])
     entries = entries_of(guess_mapping(path).toml, path)
     assert len(entries) >= 2
-    assert {(e.reward, e.step, e.env, e.turns, e.preview) for e in entries} == {(0.5, 3, "maze", 1, "q")}
+    preview = "s" if name == "names of its own" else "q"  # nobody can know who "you" is
+    assert {(e.reward, e.step, e.env, e.turns, e.preview) for e in entries} == {(0.5, 3, "maze", 1, preview)}
 
 
 @pytest.mark.parametrize("name", ["verl", "ms-swift", "ms-swift-ray", "skyrl", "roll-rlvr", "open-instruct", "nemo-rl"])
 def test_a_guess_finds_the_rewards_and_prompts_of_a_known_format(name: str, tmp_path: Path) -> None:
     SAMPLES[name][1](tmp_path)
-    reader = source(SAMPLES[name][0])
+    reader = source_named(SAMPLES[name][0])
     for shard in reader.shards(tmp_path):
         path = tmp_path / shard.path
         if not (known := read(reader, path)[0]):
@@ -83,9 +91,13 @@ def test_several_answers_to_one_prompt(tmp_path: Path) -> None:
         ("rollouts_step7.jsonl", "rollouts_step{step}.jsonl"),
         ("step_7/all.jsonl", "step_{step}/*.jsonl"),
         ("gsm8k.jsonl", "*.jsonl"),
+        ("iter_0012/eval-worker3.jsonl", "iter_{step}/{split}-worker*.jsonl"),
+        ("train/step_7.jsonl", "{split}/step_{step}.jsonl"),
+        ("training/testing.jsonl", "*.jsonl"),
+        ("test_7/a{b}*.jsonl", "*.jsonl"),
     ],
 )
-def test_a_step_is_found_in_the_place_of_a_file(place: str, template: str, tmp_path: Path) -> None:
+def test_step_and_split_are_found_in_the_place_of_a_file(place: str, template: str, tmp_path: Path) -> None:
     write_lines(tmp_path / place, {"question": "q", "answer": "a"})
     assert f'paths = ["{template}"]' in guess_mapping(tmp_path / place).toml
 
@@ -131,13 +143,23 @@ def test_a_guess_that_is_not_complete_says_so(tmp_path: Path) -> None:
     code, toml, notes = run("guess", str(tmp_path / "dump.jsonl"))
     assert code == 0
     assert "# No column looks like a conversation" in toml
+    assert '# "tag": text, such as "x"' in toml
     assert "the mapping is not complete" in notes
     assert "say which columns hold the conversation" in notes
 
 
+def test_what_a_person_has_to_check_is_told(tmp_path: Path) -> None:
+    write_lines(tmp_path / "step_1" / "a.jsonl", *[INVENTED["names of its own"]] * 2)
+    code, toml, notes = run("guess", str(tmp_path / "step_1" / "a.jsonl"))
+    assert code == 0
+    assert 'reasoning = "monologue"' in toml
+    assert 'roles = { "policy" = "assistant", "sys" = "system" }' in toml
+    assert 'inside = "verdict.rewards"' in toml
+    assert "what these roles mean, or leave them as they are: you" in notes
+    assert "no column was found for: split, advantage, group, truth, stop;" in notes
+
+
 def test_a_known_file_needs_no_mapping(tmp_path: Path) -> None:
-    if "verl" not in source_names():
-        pytest.skip("the mappings are not registered")
     SAMPLES["verl"][1](tmp_path)
     assert "is read by the source verl" in run("guess", str(tmp_path / "rollouts" / "3.jsonl"))[2]
 

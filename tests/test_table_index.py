@@ -12,27 +12,15 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.adapter import IndexedAdapter
-from rltracer_sqlite.index.database import finish_writing, open_for_writing
-from rltracer_sqlite.index.refresh import Refreshed, refresh_run
-from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.model import RLTracer
-from rltracer_sqlite.sources.base import Source
-from rltracer_sqlite.sources.table.built_in import source
-from tests.indexing import rows, value
+from rltracer_sqlite.sources import source_for
+from tests.indexing import index, rows, value
 from tests.table_samples import CONTEXT, SAMPLES, Row, verl, write_lines, write_parquet
 
 
-def index(database: Path, reader: Source, root: Path) -> Refreshed:
-    connection = open_for_writing(database)
-    try:
-        return refresh_run(connection, reader, root, ensure_run(connection, reader, root))
-    finally:
-        finish_writing(connection)
-
-
 @contextmanager
-def adapter(reader: Source, root: Path, database: Path) -> Iterator[IndexedAdapter]:
-    opened = IndexedAdapter(reader, root, database)
+def adapter(root: Path, database: Path) -> Iterator[IndexedAdapter]:
+    opened = IndexedAdapter(source_for(root), root, database)
     try:
         yield opened
     finally:
@@ -40,29 +28,29 @@ def adapter(reader: Source, root: Path, database: Path) -> Iterator[IndexedAdapt
 
 
 @pytest.fixture(params=SAMPLES)
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Source, Path, list[Row]]:
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, list[Row]]:
     name, write = SAMPLES[request.param]
     if name == "trl":
         pytest.importorskip("pyarrow")
     (tmp_path / "run").mkdir()
-    return source(name), tmp_path / "run", write(tmp_path / "run")
+    return name, tmp_path / "run", write(tmp_path / "run")
 
 
-def test_every_row_is_indexed_once(run: tuple[Source, Path, list[Row]], tmp_path: Path) -> None:
-    reader, root, written = run
+def test_every_row_is_indexed_once(run: tuple[str, Path, list[Row]], tmp_path: Path) -> None:
+    name, root, written = run
     database = tmp_path / "index.sqlite"
-    index(database, reader, root)
+    index(database, root)
     found = rows(database, "select reward, step, split, content_kind from trajectories order by id")
     assert sorted(found, key=repr) == sorted(((r.reward, r.step, r.split, r.kind) for r in written), key=repr)
-    assert value(database, "select source from runs") == reader.name
-    again = index(database, reader, root)
+    assert value(database, "select source from runs") == name
+    again = index(database, root)
     assert (again.read_bytes, again.read_shards) == (0, 0)
     assert value(database, "select count(*) from trajectories") == len(written)
 
 
-def test_steps_prompts_and_trajectories_can_be_walked(run: tuple[Source, Path, list[Row]], tmp_path: Path) -> None:
-    reader, root, written = run
-    with adapter(reader, root, tmp_path / "index.sqlite") as opened:
+def test_steps_prompts_and_trajectories_can_be_walked(run: tuple[str, Path, list[Row]], tmp_path: Path) -> None:
+    _, root, written = run
+    with adapter(root, tmp_path / "index.sqlite") as opened:
         tracer = RLTracer(opened)
         loaded = [
             reference.load()
@@ -78,7 +66,7 @@ def test_named_rewards_and_values_are_columns(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     SAMPLES["trl-text"][1](tmp_path / "run")
     database = tmp_path / "index.sqlite"
-    index(database, source("trl"), tmp_path / "run")
+    index(database, tmp_path / "run")
     paths = dict(rows(database, "select path, column_name from fields"))
     assert (paths["rewards.correct.score"], paths["rewards.format.score"]) == ("reward_correct", "reward_format")
     assert rows(database, "select reward_correct, reward_format from trajectories order by line") == [
@@ -99,7 +87,7 @@ def test_rows_that_files_repeat_are_counted_once_and_told(tmp_path: Path) -> Non
     write_parquet(root / "completions_00001.parquet", made[:3])
     write_parquet(root / "completions_00002.parquet", later[1:4])  # two of the old rows, and a new one
     write_parquet(root / "completions_00003.parquet", later[0:1])  # equal to a row of the first file, by chance
-    index(database, source("trl"), root)
+    index(database, root)
     assert rows(database, "select step, count(*) from trajectories group by step") == [(1, 3), (2, 1), (3, 1)]
     assert "2 rows repeat" in value(database, "select reason from problems")
 
@@ -107,13 +95,13 @@ def test_rows_that_files_repeat_are_counted_once_and_told(tmp_path: Path) -> Non
 def test_a_rewritten_file_replaces_its_rows_and_keeps_their_ids(tmp_path: Path) -> None:
     root, database = tmp_path / "run", tmp_path / "index.sqlite"
     verl(root)
-    index(database, source("verl"), root)
+    index(database, root)
     before = rows(database, "select uid, id from trajectories order by uid")
     path = root / "rollouts" / "3.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     write_lines(path, *({**line, "score": 0.25} for line in lines[:1]))
     os.utime(path, ns=(1, 1))
-    done = index(database, source("verl"), root)
+    done = index(database, root)
     assert done.removed == 1
     assert rows(database, "select uid, id from trajectories order by uid") == before[:1] + before[1 - len(before) :][1:]
     assert value(database, "select reward from trajectories where step = 3") == 0.25
@@ -123,7 +111,7 @@ def test_several_systems_in_one_index_share_the_prompt(tmp_path: Path) -> None:
     database = tmp_path / "index.sqlite"
     for name in ("verl", "ms-swift", "nemo-rl", "skyrl", "areal", "roll-rlvr"):
         SAMPLES[name][1](tmp_path / name)
-        index(database, source(SAMPLES[name][0]), tmp_path / name)
+        index(database, tmp_path / name)
     asked = (
         "select p.key, count(distinct g.run_id) from prompts p join prompt_groups g on g.prompt_id = p.id group by 1"
     )
@@ -134,6 +122,6 @@ def test_files_of_something_else_are_left_aside_with_a_reason(tmp_path: Path) ->
     root, database = tmp_path / "run", tmp_path / "index.sqlite"
     SAMPLES["skyrl"][1](root)
     write_lines(root / "dumped_evals" / "eval_only" / "other.jsonl", {"loss": 1})
-    done = index(database, source("skyrl"), root)
+    done = index(database, root)
     assert list(done.unused) == ["SkyRL's metrics over whole evaluations, not samples"]
     assert done.aside["dumped_evals/eval_only/other.jsonl"].startswith("no rollouts here: no column input_prompt")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Entry
 from rltracer_sqlite.sources.lines import CHUNK_BYTES
-from rltracer_sqlite.sources.table.built_in import source
 from tests.table_samples import GOOD, RENDERED, write_lines
 from tests.test_table_presets import locator, read
 
@@ -31,7 +31,7 @@ def long_row(number: int, tokens: int = TOKENS) -> dict[str, object]:
 
 
 def peak_of(root: Path, rows: int) -> tuple[int, list[Entry]]:
-    reader = source("nemo-rl")
+    reader = source_named("nemo-rl")
     (shard,) = reader.shards(root)
     list(reader.scan(root, shard))  # what is imported and compiled once is not counted
     tracemalloc.start()
@@ -65,7 +65,7 @@ def test_memory_does_not_grow_with_the_rows_of_a_file(rows: int, tmp_path: Path)
 
 def test_a_row_is_loaded_from_its_own_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_lines(tmp_path / "train_data_step1.jsonl", *map(long_row, range(4)))
-    reader = source("nemo-rl")
+    reader = source_named("nemo-rl")
     shard, entry = read(reader, tmp_path)[0][2]
     asked: list[int] = []
     from rltracer_sqlite.sources import files
@@ -85,7 +85,7 @@ def test_a_long_line_of_columns_is_read_once_for_all_its_rows(tmp_path: Path) ->
     line = {"step": [1] * count, "prompt": [RENDERED] * count, "completion": [f"{n} " * 500 for n in range(count)],
             "advantages": [0.5] * count, "Acc": [1.0] * count}  # fmt: skip
     write_lines(tmp_path / "completions.jsonl", line)
-    reader = source("ms-swift")
+    reader = source_named("ms-swift")
     entries = read(reader, tmp_path)[0]
     locators = [locator(shard, entry) for shard, entry in entries]
     tracemalloc.start()

@@ -88,7 +88,7 @@ def test_an_error_names_the_file_the_line_and_the_key(
 
 @pytest.mark.parametrize("toml", ["name = ", "name = 'a'\nname = 'b'", "name = chat", "\x00", "a = [" * 2000])
 def test_text_that_is_no_toml_is_one_sentence(toml: str) -> None:
-    with pytest.raises(MappingError, match=r"^mine\.toml(, line \d+, column \d+)?: .*no TOML.*\.$"):
+    with pytest.raises(MappingError, match=r"^mine\.toml(, [^:]+)?: .*no TOML.*\.$"):
         parse_mapping(toml, "mine.toml")
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.messages import prompt_context, prompt_key
+from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Entry, Locator, NotRollouts, Problem, Shard
 from rltracer_sqlite.sources.table import TableSource
-from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS, preset, source
+from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS, preset
 from tests.table_samples import SAMPLES, Row
 
 Found = tuple[Shard, Entry]
@@ -46,7 +47,7 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[TableSource,
     if request.param.startswith("trl"):
         pytest.importorskip("pyarrow")
     name, write = SAMPLES[request.param]
-    return source(name), tmp_path, write(tmp_path)
+    return source_named(name), tmp_path, write(tmp_path)
 
 
 def test_entries_are_what_was_written(sample: tuple[TableSource, Path, list[Row]]) -> None:
@@ -88,7 +89,7 @@ def test_a_place_is_recognised_and_each_uid_is_one(sample: tuple[TableSource, Pa
 def test_what_is_no_rollout_is_said(tmp_path: Path) -> None:
     for name in ("nemo-gym", "skyrl", "open-instruct"):
         SAMPLES[name][1](tmp_path / name)
-    said = [read(source(name), tmp_path / name)[2] for name in ("nemo-gym", "skyrl", "open-instruct")]
+    said = [read(source_named(name), tmp_path / name)[2] for name in ("nemo-gym", "skyrl", "open-instruct")]
     assert [len(one) for one in said] == [1, 1, 1]
     assert ["inputs" in said[0][0], "metrics" in said[1][0], "tokenizer" in said[2][0]] == [True, True, True]
 

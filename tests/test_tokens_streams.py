@@ -42,7 +42,11 @@ def test_another_branch_has_other_tokens() -> None:
     assert (tokens.ids, tokens.logprobs) == ([1, 2, 7], [None, None, -4.0])
 
 
-@pytest.mark.parametrize("nodes", [[], [{}], [{"token_ids": []}], [{"token_ids": None}]])
+@pytest.mark.parametrize(
+    "nodes",
+    [[], [{}], [{"token_ids": []}], [{"token_ids": None}]]
+    + [[{"token_ids": ids}] for ids in ("<b>", {"1": 2}, [1, "<b>"], [None], [True], [1.5], [10**5000], 7)],
+)
 def test_a_branch_without_ids_has_no_tokens(nodes: list[dict[str, Any]]) -> None:
     assert branch_tokens(nodes, range(len(nodes))) is None
 
@@ -56,6 +60,7 @@ def test_a_branch_without_ids_has_no_tokens(nodes: list[dict[str, Any]]) -> None
         ({"token_ids": [1, 2], "mask": [True], "logprobs": None, "sampled": False}, None, [False, False]),
         ({"token_ids": [1], "sampled": True, "logprobs": ["x"]}, [None], [True]),
         ({"token_ids": [1], "sampled": True, "logprobs": [math.nan]}, [None], [True]),
+        ({"token_ids": [1, 2], "sampled": True, "logprobs": [10**400, -math.inf]}, [None, None], [True, True]),
     ],
 )
 def test_a_node_with_odd_streams(node: dict[str, Any], logprobs: Any, mask: list[bool]) -> None:

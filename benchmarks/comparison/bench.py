@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .environments import OURS, PEER, make_environment
 from .processes import Command, measure
-from .workloads import BIG, append_lines, make_workload, restore, shards
+from .workloads import BIG, append_lines, flush, make_workload, restore, shards
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
@@ -111,6 +111,8 @@ class GrowingFile:
         shutil.copyfile(index, grown)
         self.put_back()
         append_lines(self.path, self.more, 10)
+        for path in (grown, self.path):
+            flush(path)
         return grown
 
     def put_back(self) -> None:

@@ -71,6 +71,12 @@ def append_lines(target: Path, source: Path, count: int) -> None:
             file.write(lines.readline())
 
 
+def flush(path: Path) -> None:
+    """Wait until a file is on the disk, so that no program has to wait for what was written before it."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def restore(target: Path, status: os.stat_result) -> None:
     """Cut a file back to what it was, its time included."""
     os.truncate(target, status.st_size)

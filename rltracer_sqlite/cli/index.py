@@ -40,7 +40,7 @@ class Options:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False), metavar="RUN...")
 @click.option("--steps", metavar="N-M", help="Read these steps only, for example 1-100, 21 or 40- (to the end).")
 @click.option("--discover", is_flag=True, help="List the steps of a run without reading any of its files.")
 @click.option("--name", help="A name for the run. Default: the name of its folder.")

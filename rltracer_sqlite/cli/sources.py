@@ -85,11 +85,13 @@ def _tried(file: Path, toml: str) -> list[str]:
     """Say what the first rows of a file give when they are read by a mapping."""
     from ..sources.base import SourceError
     from ..sources.table import TableSource
+    from ..sources.table.check import check_mapping
     from ..sources.table.read import parse_mapping
 
     try:
         source = TableSource(parse_mapping(toml, "the proposed mapping"))
         entries, problem = _read(source, file)
+        missed = check_mapping(file, source.mapping)
     except SourceError as error:
         return [f"tried on the file: {error}"]
     if not entries:
@@ -100,7 +102,7 @@ def _tried(file: Path, toml: str) -> list[str]:
     prompts = {entry.prompt_key for entry in entries}
     counts = f"trajectories {len(entries):,}, prompts {len(prompts):,}, steps {len(steps):,}, {mean}"
     notes = [f"tried on its first rows: {counts}", f"the first prompt: {entries[0].preview[:100]}"]
-    return [*notes, f"a problem: {problem}"] if problem else notes
+    return [*notes, *missed, *([f"a problem: {problem}"] if problem else [])]
 
 
 def _read(source: TableSource, file: Path) -> tuple[list[Entry], str | None]:

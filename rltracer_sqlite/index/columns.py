@@ -82,7 +82,11 @@ class Columns:
         elif known == "number" and kind == "text":
             self._set(path, kind, self._turn_to_text(self.by_path[path]))
         elif kind == LONG_TEXT and known != LONG_TEXT:
-            self._set(path, kind, None)  # a column that lacks the long ones would give wrong answers
+            # A column that lacks the long ones would give wrong answers.
+            if (column := self.by_path[path]) is not None:
+                self.connection.execute(f'alter table trajectories drop column "{column}"')
+                self.taken.discard(column)
+            self._set(path, kind, None)
 
     def _make_column(self, path: str, kind: str) -> str | None:
         if kind == LONG_TEXT or len(self.dynamic) >= MAX_COLUMNS:

@@ -61,7 +61,8 @@ def locators(connection: sqlite3.Connection, row: dict[str, Any]) -> list[Locato
         """
         select s.path, s.layout, a.byte_offset, a.byte_length, a.item, a.line, a.producer
         from annotations a join shards s on s.id = a.shard_id
-        where a.trajectory_id = ? and s.state <> 'gone' order by a.shard_id, a.byte_offset
+        where a.trajectory_id = ? and s.state <> 'gone' and a.producer not in ('record', 'copy')
+        order by s.step, s.path, a.byte_offset
         """,
         (row["id"],),
     )

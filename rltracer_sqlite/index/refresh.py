@@ -68,6 +68,7 @@ def refresh_run(
     with transaction(connection):
         if writer.replaced or done.removed:
             writer.columns.recount()
+            writer.rule_without_label()
         refresh_steps(connection, run_id)
         connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), run_id))
     done.aside = _aside(connection, run_id)
@@ -118,7 +119,9 @@ class Reading:
 
     def _commit(self, reached: Position) -> int:
         with transaction(self.connection):
-            self.held |= self.writer.write(self.job.shard_id, self.job.shard, self.entries, self.updates, self.problems)
+            seen = self.held if self.job.again else None
+            batch = self.entries, self.updates, self.problems
+            self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen)
             _note_progress(self.connection, self.root, self.job, reached, len(self.entries) + len(self.updates))
         self.reached = reached
         self.entries, self.updates, self.problems = [], [], []

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..sources.base import Entry, Problem, Shard, Update
-from .annotations import overlay
+from . import annotations
 from .columns import BUILT_IN, Columns
 from .statistics import apply_success, mark_steps, refresh_groups
 
@@ -34,6 +34,7 @@ class Existing(NamedTuple):
     prompt_group_id: int | None
     step: int | None
     split: str | None
+    byte_offset: int
 
 
 class RunWriter:
@@ -50,7 +51,10 @@ class RunWriter:
             "select id, producer, path from shards where run_id = ?", (run_id,)
         ):
             self.producers[shard_id], self.paths[shard_id] = producer, path
-        self.has_unresolved = self._count("annotations", "trajectory_id is null") > 0
+        self.gone = {row[0] for row in connection.execute("select id from shards where state = 'gone'")}
+        self.has_annotations = bool(
+            connection.execute("select exists (select 1 from annotations where run_id = ?)", (run_id,)).fetchone()[0]
+        )
 
     def _rule(self) -> tuple[str, float, bool]:
         path, threshold, chosen = self.connection.execute(
@@ -58,23 +62,31 @@ class RunWriter:
         ).fetchone()
         return path, threshold, bool(chosen)
 
-    def _count(self, table: str, condition: str) -> int:
-        return int(
-            self.connection.execute(
-                f"select count(*) from {table} where run_id = ? and {condition}", (self.run_id,)
-            ).fetchone()[0]
-        )
-
     def write(
-        self, shard_id: int, shard: Shard, entries: list[Entry], updates: list[Update], problems: list[Problem]
+        self,
+        shard_id: int,
+        shard: Shard,
+        entries: list[Entry],
+        updates: list[Update],
+        problems: list[Problem],
+        seen: set[int] | None = None,
     ) -> set[int]:
-        """Write one batch of a shard; return the ids of the trajectories whose record it holds."""
+        """Write one batch of a shard; return the ids of the trajectories whose record it holds.
+
+        `seen` are the ids that this reading of the shard from its start has given so far; None for a shard that
+        has grown, all of whose rows were seen.
+        """
         self.producers[shard_id], self.paths[shard_id] = shard.producer, shard.path
+        self.gone.discard(shard_id)
         if shard.producer == "effective":
             updates = [*updates, *(_as_update(entry, shard) for entry in entries)]
         records, repeated = _distinct(entries)
-        held, touched_groups, touched_steps = self._write_trajectories(shard_id, shard, records, repeated)
-        self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in records])
+        existing = self._existing([entry.uid for entry in records])
+        repeated += _seen_before(records, existing, shard_id, seen)
+        mine, copies = self._sorted_out(records, existing, shard_id, repeated)
+        held, touched_groups, touched_steps = self._write_trajectories(shard_id, mine, existing)
+        self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in mine])
+        annotations.insert_copies(self.connection, self.run_id, shard_id, copies)
         self.connection.executemany(
             "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
             [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in [*problems, *repeated]],
@@ -85,11 +97,37 @@ class RunWriter:
 
     # -- trajectories
 
+    def _sorted_out(
+        self, entries: list[Entry], existing: dict[str, Existing], shard_id: int, repeated: list[Problem]
+    ) -> tuple[list[Entry], list[Entry]]:
+        """Part the entries whose row belongs to this shard from copies of records that belong elsewhere.
+
+        A complete record comes before the copy under effective/, and a file that is there before one that is gone.
+        Of two files that hold the same record the later path has the row, whichever was read first.
+        """
+        mine, copies, moving = [], [], []
+        for entry in entries:
+            known = existing.get(entry.uid)
+            if known is None or known.shard_id == shard_id or known.shard_id in self.gone:
+                mine.append(entry)
+                continue
+            here, there = self.producers[shard_id], self.producers.get(known.shard_id)
+            if here is None and there is None:
+                repeated.append(_repeats(entry, self.paths.get(known.shard_id, "another file")))
+                if self.paths[shard_id] > self.paths.get(known.shard_id, ""):
+                    mine.append(entry)
+                    moving.append(known.id)
+                else:
+                    copies.append(entry)
+            elif here is None or (there is not None and self.paths[shard_id] > self.paths.get(known.shard_id, "")):
+                mine.append(entry)
+        if moving:
+            annotations.keep_place(self.connection, moving)
+        return mine, copies
+
     def _write_trajectories(
-        self, shard_id: int, shard: Shard, entries: list[Entry], repeated: list[Problem]
+        self, shard_id: int, entries: list[Entry], existing: dict[str, Existing]
     ) -> tuple[set[int], set[int], set[tuple[int | None, str | None]]]:
-        existing = self._existing([entry.uid for entry in entries])
-        entries = [entry for entry in entries if self._is_place_of(entry, shard_id, existing.get(entry.uid), repeated)]
         self.columns.add(entries)
         self._choose_rule(entries)
         groups = self._group_ids(entries)
@@ -140,37 +178,39 @@ class RunWriter:
             value = getattr(entry, BUILT_IN[path])
         return int(value >= threshold) if isinstance(value, (int, float)) else None
 
+    def rule_without_label(self) -> None:
+        """Go back to the reward when no record of the run has the label any more, unless a person chose the rule."""
+        path, _, chosen = self.rule
+        column = self.columns.by_path.get(path)
+        if chosen or path != LABEL_SUCCESS[0] or column is None:
+            return
+        query = f'select exists (select 1 from trajectories where run_id = ? and "{column}" is not null)'
+        if not self.connection.execute(query, (self.run_id,)).fetchone()[0]:
+            self._set_rule(DEFAULT_SUCCESS)
+
+    def _set_rule(self, rule: tuple[str, float]) -> None:
+        self.connection.execute(
+            "update runs set success_path = ?, success_threshold = ? where id = ?", (*rule, self.run_id)
+        )
+        self.rule = (*rule, False)
+        apply_success(self.connection, self.run_id)
+
     def _choose_rule(self, entries: list[Entry]) -> None:
         """Switch to the label's rule when the first record with a final label is seen, unless a person chose one."""
         path, _, chosen = self.rule
         if chosen or path != DEFAULT_SUCCESS[0] or not any(LABEL_SUCCESS[0] in entry.values for entry in entries):
             return
-        self.connection.execute(
-            "update runs set success_path = ?, success_threshold = ? where id = ?", (*LABEL_SUCCESS, self.run_id)
-        )
-        self.rule = (*LABEL_SUCCESS, False)
-        apply_success(self.connection, self.run_id)
+        self._set_rule(LABEL_SUCCESS)
 
     def _existing(self, uids: list[str]) -> dict[str, Existing]:
         rows = self.connection.execute(
             """
-            select uid, id, shard_id, prompt_group_id, step, split from trajectories
+            select uid, id, shard_id, prompt_group_id, step, split, byte_offset from trajectories
             where run_id = ? and uid in (select value from json_each(?))
             """,
             (self.run_id, json.dumps(uids)),
         )
         return {uid: Existing(*rest) for uid, *rest in rows}
-
-    def _is_place_of(self, entry: Entry, shard_id: int, known: Existing | None, repeated: list[Problem]) -> bool:
-        """Say whether this shard is where the trajectory's row belongs: the complete record before a later copy."""
-        if known is None or known.shard_id == shard_id:
-            return True
-        mine, theirs = self.producers[shard_id], self.producers.get(known.shard_id)
-        if (mine is None) != (theirs is None):
-            return mine is None
-        if mine is None:  # the same id in two files of records: the later path holds it, whichever was read first
-            repeated.append(_repeats(entry, self.paths.get(known.shard_id, "another file")))
-        return self.paths[shard_id] > self.paths.get(known.shard_id, "")
 
     def _next_id(self) -> int:
         row = self.connection.execute("select seq from sqlite_sequence where name = 'trajectories'").fetchone()
@@ -222,33 +262,15 @@ class RunWriter:
     # -- annotations
 
     def _write_annotations(self, shard_id: int, producer: str, updates: list[Update], record_uids: list[str]) -> None:
-        existing = self._existing([update.uid for update in updates])
-        self.connection.executemany(
-            """
-            insert into annotations (run_id, uid, trajectory_id, producer, effective, advantage, ship_step,
-                logprob_mean, shard_id, byte_offset, byte_length, line, item)
-            values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (self.run_id, u.uid, existing[u.uid].id if u.uid in existing else None, producer, u.effective,
-                 u.advantage, u.ship_step, u.logprob_mean, shard_id, u.byte_offset, u.byte_length, u.line, u.item)
-                for u in updates
-            ],
-        )  # fmt: skip
-        self.has_unresolved = self.has_unresolved or any(update.uid not in existing for update in updates)
-        if self.has_unresolved and record_uids:
-            self._resolve(record_uids)
-        overlay(self.connection, self.run_id, {*record_uids, *existing})
-
-    def _resolve(self, uids: list[str]) -> None:
-        self.connection.execute(
-            """
-            update annotations set trajectory_id = (
-                select id from trajectories t where t.run_id = annotations.run_id and t.uid = annotations.uid)
-            where run_id = ? and trajectory_id is null and uid in (select value from json_each(?))
-            """,
-            (self.run_id, json.dumps(uids)),
-        )
+        ids = {uid: known.id for uid, known in self._existing([update.uid for update in updates]).items()}
+        if updates:
+            annotations.insert_annotations(self.connection, self.run_id, shard_id, producer, updates, ids)
+        self.has_annotations = self.has_annotations or bool(updates)
+        if not self.has_annotations:
+            return
+        annotations.resolve(self.connection, self.run_id, record_uids)
+        annotations.keep_rewritten(self.connection, self.run_id, record_uids)
+        annotations.overlay(self.connection, self.run_id, {*record_uids, *ids})
 
 
 def _settle_example(entry: Entry) -> None:
@@ -276,6 +298,19 @@ def _distinct(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
         return entries, []
     earlier = [entry for entry in entries if last[entry.uid] is not entry]
     return list(last.values()), [_repeats(entry, "a later line") for entry in earlier]
+
+
+def _seen_before(
+    entries: list[Entry], existing: dict[str, Existing], shard_id: int, seen: set[int] | None
+) -> list[Problem]:
+    """Tell the ids that stood in an earlier part of the same shard."""
+    found = []
+    for entry in entries:
+        known = existing.get(entry.uid)
+        stood = known is not None and known.shard_id == shard_id and known.byte_offset < entry.byte_offset
+        if known is not None and stood and (seen is None or known.id in seen):
+            found.append(_repeats(entry, "an earlier line"))
+    return found
 
 
 def _repeats(entry: Entry, other: str) -> Problem:

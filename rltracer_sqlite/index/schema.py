@@ -150,7 +150,7 @@ create table annotations (
     run_id integer not null references runs(id), -- the run
     uid text not null,                 -- the trajectory's uid
     trajectory_id integer references trajectories(id), -- the trajectory; null until its record is found
-    producer text not null,            -- who wrote it: effective, orch, trainer
+    producer text not null,            -- who wrote it: effective, orch, trainer, …; record: what the record itself says; copy: the same record elsewhere
     effective integer,                 -- what it says about trajectories.effective
     advantage real,                    -- what it says about trajectories.advantage
     ship_step integer,                 -- what it says about trajectories.ship_step

@@ -19,7 +19,8 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
         other = connection.execute(
             """
             select shard_id, byte_offset, byte_length, line, item from annotations
-            where trajectory_id = ? and producer = 'effective' and shard_id <> ? order by id desc limit 1
+            where trajectory_id = ? and producer in ('effective', 'copy') and shard_id <> ?
+            order by producer, id desc limit 1
             """,
             (identity, shard_id),
         ).fetchone()

@@ -73,12 +73,13 @@ def refresh_steps(connection: sqlite3.Connection, run_id: int, everything: bool 
     """Recompute the steps of a run that have changed, or all of them; one without trajectories keeps its nulls."""
     now = utc_now()
     pending = connection.execute(
-        "select id, step, split from steps where run_id = ? and (? or indexed_at is null)", (run_id, everything)
+        "select id, step, split, trajectories from steps where run_id = ? and (? or indexed_at is null)",
+        (run_id, everything),
     ).fetchall()
-    for identity, step, split in pending:
+    for identity, step, split, had in pending:
         row = connection.execute(STEP_STATISTICS, {"run": run_id, "step": step, "split": split}).fetchone()
         refresh_step_values(connection, run_id, step, split)
-        if row[0]:
+        if row[0] or had:
             # The spread is exactly 0 where all rewards are equal, whatever rounding says.
             deviation = 0.0 if row[10] == 0 else _root(row[5])
             connection.execute(

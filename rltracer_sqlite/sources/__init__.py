@@ -10,6 +10,7 @@ from .base import Source, SourceError
 
 GROUP = "rltracer.sources"
 TABLES = "rltracer_sqlite.sources.table.built_in"
+OWN_TABLES = "Tables of your own can be read by a mapping: see rltracer sources guess --help."
 # In the order in which they are asked: a chat file is what is left when no system knows its own.
 BUILT_IN = {
     "prime-rl": "rltracer_sqlite.sources.prime_rl:PrimeRLSource",
@@ -75,12 +76,12 @@ def nothing_found(root: Path) -> str:
             beginning = file.read(64)
         if beginning.startswith(b"version https://git-lfs"):
             return f"{root} is a Git LFS pointer instead of the file itself; run git lfs pull."
-        return f"{root} " + ("holds no rollouts of a known format." if beginning else "is empty.")
+        return f"{root} " + (f"holds no rollouts of a known format. {OWN_TABLES}" if beginning else "is empty.")
     names = sorted(_shown(entry) for entry in root.iterdir())
     if not names:
         return f"{root} is empty."
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{root} holds no rollouts of a known format. It holds: {shown}."
+    return f"{root} holds no rollouts of a known format. It holds: {shown}. {OWN_TABLES}"
 
 
 def _shown(entry: Path) -> str:

@@ -21,6 +21,7 @@ import platformdirs
 
 MAGIC = b"rltracer byte table 1\n"
 MAX_ID = 1 << 24
+MAX_TOKEN = 4096  # bytes of one token, of which Qwen's longest has 128: a text repeats a token as often as it likes
 WORD = 4  # bytes of an offset in the cache
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
@@ -123,6 +124,8 @@ def _from_json(data: bytes) -> ByteTable | None:
     tokens = [b""] * (max(vocabulary.values()) + 1)
     for text, token_id in vocabulary.items():
         tokens[token_id] = _token_bytes(text)
+    if (longest := max(map(len, tokens))) > MAX_TOKEN:
+        raise ValueError(f"it has a token of {longest:,} bytes")
     return ByteTable(b"".join(tokens), array("I", accumulate(map(len, tokens), initial=0)), tokenizer.added_tokens)
 
 

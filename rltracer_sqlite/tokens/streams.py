@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import compress
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 Numbers = list[float | None]
 Mask = list[bool] | bytes
 """Per token True or 1 where it is trained."""
+
+LARGEST = sys.float_info.max  # an integer beyond it is no number to work with, and neither is infinity
+MAX_ID = 1 << 63  # a larger one is not even wrong, and Python refuses to write out the largest
 
 RECORDED_AS = {
     "logprobs": ("logprobs", "inference_logprobs"),
@@ -95,7 +99,7 @@ def first_of_trained(values: Sequence[float | None] | None, mask: Mask | None) -
         return None
     value = values[bytes(mask).find(1)]
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
+    return float(value) if is_number and -LARGEST <= value <= LARGEST else None  # type: ignore[arg-type,operator]
 
 
 def trained_runs(mask: Mask) -> list[tuple[int, int]]:
@@ -128,7 +132,7 @@ def branch_tokens(nodes: Sequence[Mapping[str, Any]], path: Iterable[int]) -> To
     seen: set[str] = set()
     for index in path:
         node = nodes[index]
-        own = node.get("token_ids") or []
+        own = _node_ids(node)
         sampled = _node_mask(node, len(own))
         for name, writers in RECORDED_AS.items():
             values = next((node[writer] for writer in writers if isinstance(node.get(writer), list)), None)
@@ -140,6 +144,14 @@ def branch_tokens(nodes: Sequence[Mapping[str, Any]], path: Iterable[int]) -> To
     if not ids:
         return None
     return Tokens(ids, mask=mask, **{name: values for name, values in streams.items() if name in seen})
+
+
+def _node_ids(node: Mapping[str, Any]) -> list[int]:
+    """Return the ids of a node; none where what is recorded as such is no list of ids."""
+    ids = node.get("token_ids")
+    if not isinstance(ids, list) or not all(type(token) is int and -MAX_ID <= token <= MAX_ID for token in ids):
+        return []
+    return ids
 
 
 def _node_mask(node: Mapping[str, Any], length: int) -> list[bool]:
@@ -162,7 +174,9 @@ def _cleaned(values: list[Any], name: str) -> list[Any]:
     if name == "is_masked":
         return [value if isinstance(value, bool) else None for value in values]
     return [
-        value if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
+        value
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
+        else None
         for value in values
     ]
 

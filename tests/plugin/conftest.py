@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,21 @@ from datasette.app import Datasette
 from tests.indexing import index
 from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
 
-PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
+
+def png(width: int, height: int) -> bytes:
+    """Return a black picture of this size."""
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(bytes(1 + width) * height)),
+        (b"IEND", b""),
+    ]
+    chunks = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+PIXEL = "data:image/png;base64," + base64.b64encode(png(40, 30)).decode()
 TRACES = Path("rollouts/step_1/train/all/traces.jsonl")
 
 

@@ -37,7 +37,8 @@ async def test_a_page_needs_permission_to_view_the_trajectories(serve, page):
     ("table", "page"),
     [
         ("runs", "/"), ("steps", "/"), ("shards", "/"), ("prompts", "/run/1"), ("problems", "/run/1"),
-        ("prompts", "/step/1/1"), ("prompt_groups", "/step/1/1"), ("prompts", "/group/1"), ("prompt_groups", "/group/1"),
+        ("prompts", "/step/1/1"), ("prompt_groups", "/step/1/1"),
+        ("prompts", "/group/1"), ("prompt_groups", "/group/1"),
     ],
 )  # fmt: skip
 async def test_a_page_needs_permission_to_view_what_it_lists(serve, table, page):
@@ -125,10 +126,12 @@ def check_inert(page):
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
 
 
-@pytest.mark.parametrize("payload", ["\"><script>x</script>", "{{7*7}}", "\u202e", "%00"])
+@pytest.mark.parametrize("payload", ['"><script>x</script>', "{{7*7}}", "\u202e", "%00"])
 @pytest.mark.parametrize("page", PAGES[1:5])
 async def test_filters_in_the_address_are_only_text(datasette, page, payload):
-    query = f"?env={payload}&success__contains={payload}&_sort={payload}&start={payload}&view={payload}&message={payload}"
+    query = (
+        f"?env={payload}&success__contains={payload}&_sort={payload}&start={payload}&view={payload}&message={payload}"
+    )
     check_inert(await get(datasette, BASE + page + query))
 
 

@@ -142,7 +142,9 @@ async def test_a_large_group_comes_in_pages(tmp_path):
     page = await get(datasette, f"{PAGE}/1?_sort=reward")
     assert "100 of 130 trajectories shown" in words(page)
     [later] = links(page, "later: 30 more")
-    assert [row[1] for row in table_rows(await get(datasette, later), "trajectories")] == [str(n) for n in range(100, 130)]
+    assert [row[1] for row in table_rows(await get(datasette, later), "trajectories")] == [
+        str(n) for n in range(100, 130)
+    ]
 
 
 async def test_a_group_that_is_not_there_is_not_found(datasette):

@@ -26,7 +26,7 @@ async def test_a_conversation_is_shown_whole(datasette):
     for text in ("You count things.", "How many gaskets?", "14 stock.csv", "Once more.", "Sum first, then compare."):
         assert html.escape(text) in page
     assert page.count('<article class="message') == 5  # two of the seven messages are results beside their calls
-    assert f'<img class="picture" loading="lazy" alt="image in this message" src="{PIXEL}">' in page
+    assert f' loading="lazy" alt="image in this message" width="40" height="30" src="{PIXEL}">' in page
     assert re.search(r"<pre [^>]*>\nwc -l\nstock.csv</pre>", page)
     assert "arguments are not JSON, shown as recorded" in page
     assert re.search(r"<details class=\"folded reasoning\"[^>]*><summary>Reasoning · 24 characters", page)

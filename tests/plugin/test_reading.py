@@ -77,8 +77,10 @@ async def test_a_name_wins_over_a_number(folder, serve):
     import sqlite3
 
     connection = sqlite3.connect(folder / "run.sqlite")
-    connection.execute("insert into runs select 7, '1', 'x', source, tokenizer, mapping, step_kind, success_path,"
-                       " success_threshold, success_chosen, created_at, indexed_at from runs")
+    connection.execute(
+        "insert into runs select 7, '1', 'x', source, tokenizer, mapping, step_kind, success_path,"
+        " success_threshold, success_chosen, created_at, indexed_at from runs"
+    )
     connection.commit()
     connection.close()
     await get(serve(), "/-/rltracer/run/t/1/passed", 302)

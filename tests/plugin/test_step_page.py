@@ -66,7 +66,7 @@ async def test_the_sql_and_the_table_give_exactly_the_rows(datasette, query):
 
 async def test_filters_are_said_and_can_be_taken_off(datasette):
     page = await get(datasette, f"{PAGE}?pass_rate__gte=0.5&env=code")
-    assert 'where pass_rate ≥ 0.5' in words(page)
+    assert "where pass_rate ≥ 0.5" in words(page)
     [without] = links(page, "×without pass_rate ≥ 0.5")
     assert query_of(without) == {"env": "code"}
 
@@ -126,9 +126,7 @@ async def test_many_groups_come_in_pages(tmp_path):
     assert len(table_rows(await get(datasette, f"{PAGE}?_size=450"), "groups")) == 450
 
 
-@pytest.mark.parametrize(
-    "query", ["pass_rate__in=[", "id__gt=" + "9" * 40, "env__in=[[1]]", "env__in=[{}]"]
-)
+@pytest.mark.parametrize("query", ["pass_rate__in=[", "id__gt=" + "9" * 40, "env__in=[[1]]", "env__in=[{}]"])
 async def test_a_filter_that_cannot_be_used_is_refused(datasette, query):
     await get(datasette, f"{PAGE}?{query}", 400)
 

@@ -12,7 +12,7 @@ def mapping_source(path: str | Path, tokenizer: str | None = None) -> TableSourc
     """Return the source of a mapping in a TOML file. Raises MappingError naming the file, the line and the key."""
     from .read import read_mapping
 
-    return TableSource(_own(read_mapping(Path(path)), str(path)), tokenizer)
+    return TableSource(_own(read_mapping(Path(path)), str(path)), tokenizer, is_own=True)
 
 
 def mapping_source_from_text(text: str, tokenizer: str | None = None) -> TableSource:

@@ -13,6 +13,7 @@ from ..files import base_folder
 from .mapping import ENDINGS, Mapping
 
 PACKED = ".zst"
+ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
 LAYOUTS = {".parquet": "parquet", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 # Folders that hold weights or a tracker's own files, and often very many of them.
 SKIPPED_FOLDERS = {"checkpoints", "weights", "wandb", "node_modules", "__pycache__"}

@@ -23,6 +23,9 @@ from .sampled import ROWS, Sampled
 SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop")  # what is told where it is missing
 
 
+MOST_DESCRIBED = 12
+
+
 @dataclass
 class Guess:
     """A proposed mapping: its TOML, and what a person should know about it."""
@@ -90,6 +93,8 @@ class _Guessing:
         else:
             yield "# No column looks like a conversation. Name it yourself, for example:"
             yield '# messages = "…", or prompt = "…" and completion = "…"'
+            held = [name for name in self.sampled.names if self.sampled.kinds(name) & {"text", "list"}]
+            yield from (f"# {dumps(name)}: {self.sampled.described(name)}" for name in held[:MOST_DESCRIBED])
             self.notes.append("no column looks like a conversation: the mapping is not complete")
 
     def _messages(self, name: str) -> Iterator[str]:

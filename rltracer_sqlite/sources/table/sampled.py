@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from json import dumps
 from typing import Any
 
 from ...tokens.families import find_family
+from .columns import MOST_NAMES, paths_of
 from .rows import Row, elements, json_text
 
 ROWS = 20
-MOST_NAMES, MOST_DEPTH = 300, 4
 MOST_MESSAGES, LONGEST_ROLE, MOST_ROLES = 200, 30, 8
 # Names that systems give to the keys of a message, the most telling first.
 ROLE_KEYS = ("role", "from", "speaker", "who", "author", "sender", "author.role", "actor")
@@ -30,12 +31,21 @@ class Sampled:
 
     def __init__(self, records: Sequence[Row]) -> None:
         self.layout, self.rows, self.why = _layout(records)
-        paths = Counter(path for row in self.rows for name in row.cells for path in _paths(name, row.get(name)))
+        paths = Counter(path for row in self.rows for name in row.cells for path in paths_of(name, row.get(name)))
         self.names = [path for path, _ in paths.most_common(MOST_NAMES)]
 
     def kinds(self, name: str) -> set[str]:
         """Return the kinds of a column's values, nulls left out."""
         return {row.kind(name) for row in self.rows if row.has(name)} - {"null"} or {"null"}
+
+    def described(self, name: str) -> str:
+        """Return in a few words what a column holds."""
+        kind = " or ".join(sorted(self.kinds(name)))
+        first = next((value for value in self._values(name) if value is not None), None)
+        inner = first[0] if isinstance(first, list) and first else first
+        if isinstance(inner, dict):
+            return f"{kind} of {', '.join(dumps(key[:30]) for key in list(inner)[:8])}"
+        return f"{kind}, such as {dumps(first[:60])}" if isinstance(first, str) else kind
 
     def are_numbers(self, name: str) -> bool:
         """Say whether a column holds lists of numbers."""
@@ -130,14 +140,6 @@ def _text_key(messages: Sequence[dict[str, str]], role: str) -> str | None:
     lengths = {key: sum(len(message.get(key, "")) for message in messages) for key in keys}
     longest = max(lengths, key=lambda key: (lengths[key], key), default=None)
     return longest if longest is not None and lengths[longest] else None
-
-
-def _paths(path: str, value: Any, depth: int = 1) -> Iterator[str]:
-    """Yield a column's path and those of the values inside it."""
-    yield path
-    if isinstance(value, dict) and depth < MOST_DEPTH:
-        for name, inner in value.items():
-            yield from _paths(f"{path}.{name}", inner, depth + 1)
 
 
 def _layout(records: Sequence[Row]) -> tuple[str, list[Row], str]:

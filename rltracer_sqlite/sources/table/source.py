@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 
 
 class TableSource:
-    """Rows read by a mapping. `others` are mappings whose files this one leaves alone."""
+    """Rows read by a mapping. `others` are mappings whose files this one leaves alone.
 
-    def __init__(self, mapping: Mapping, tokenizer: str | None = None, others: tuple[Mapping, ...] = ()) -> None:
-        self.mapping, self.tokenizer, self.others = mapping, tokenizer, others
+    `is_own` says that a person wrote the mapping and is told what it misses.
+    """
+
+    def __init__(
+        self, mapping: Mapping, tokenizer: str | None = None, others: tuple[Mapping, ...] = (), is_own: bool = False
+    ) -> None:
+        self.mapping, self.tokenizer, self.others, self.is_own = mapping, tokenizer, others, is_own
+        self._root: Path | None = None
         self.name = mapping.name
         self.step_kind = mapping.step_kind
 
@@ -31,8 +37,24 @@ class TableSource:
         return recognised(root, self.mapping, self.others)
 
     def shards(self, root: Path) -> Iterable[Shard]:
-        """List the files whose names the mapping accepts. Opens none of them."""
-        return find_tables(root, self.mapping)
+        """List the files whose names the mapping accepts. Opens none of them.
+
+        Raises SourceError where a person's own mapping accepts none.
+        """
+        if not self.is_own:
+            return find_tables(root, self.mapping)
+        from .check import nothing_fits
+
+        self._root = root
+        if not (shards := list(find_tables(root, self.mapping))):
+            raise SourceError(nothing_fits(root, self.mapping))
+        return shards
+
+    def notes(self) -> list[str]:
+        """Return what a person's own mapping misses in the first rows of the place whose files were listed last."""
+        from .check import check_mapping
+
+        return check_mapping(self._root, self.mapping) if self._root else []
 
     def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one shard. Raises NotRollouts where it holds none, SourceError where a library is missing."""

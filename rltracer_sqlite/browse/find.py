@@ -1,0 +1,133 @@
+"""The runs below a folder, by the names of their files: nothing is opened, and no link is followed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..sources.base import SourceError
+from ..sources.files import base_folder
+from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
+from ..sources.table.files import SKIPPED_FOLDERS
+
+ENDINGS = (".jsonl", ".jsonl.zst", ".bin", ".pt", ".parquet")
+# Weights and data sets have these endings too; only a known place makes them rollouts.
+DOUBTFUL = (".bin", ".pt", ".parquet")
+MOST_FILES = 1_000_000  # that are looked at by name
+HERE = "."  # the path of a run that is the folder itself
+
+# What the folders between a run and its files are called, by the systems that write them.
+INSIDE = re.compile(
+    r"run_default|rollouts|token_exports|batches|monitors|file|traces|rollout_data\w*|validation_data\w*|train|eval|val"
+    r"|(?:global_)?step_?\d+|iter_?\d+"
+)
+STEP = re.compile(r"(?:^|/)(?:global_)?(?:step|iter)_?(\d{1,15})(?=/|\.)")
+
+
+@dataclass
+class RunFolder:
+    """A folder that holds the files of a run; `path` is relative to the folder that was looked through.
+
+    `is_known`: at least one file is named and placed as rollouts are; else only its content can tell.
+    """
+
+    path: str
+    files: int = 0
+    bytes: int = 0
+    steps: set[int] = field(default_factory=set)  # that its paths tell
+    modified: float = 0.0  # Unix time of its newest file
+    is_known: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """The runs below a folder, the newest first, and how many files were looked at; `is_all`: none was left out."""
+
+    runs: list[RunFolder]
+    files: int
+    is_all: bool
+
+
+def find_runs(root: Path) -> Found:
+    """Return the runs below a folder, or the one that a single file is. Raises SourceError where it cannot be read."""
+    base, count = base_folder(root), 0
+    runs: dict[str, RunFolder] = {}
+    for path, entry in _files(root):
+        count += 1
+        if count > MOST_FILES:
+            break
+        if not path.endswith(ENDINGS) or SKIPPED_FILES.search(entry.name.removesuffix(".zst")):
+            continue
+        folder, is_known = run_of(base, path)
+        if is_known or not path.endswith(DOUBTFUL):
+            _add(runs.setdefault(folder, RunFolder(folder)), path, entry, is_known)
+    ordered = sorted(runs.values(), key=lambda run: (not run.is_known, -run.modified, run.path))
+    return Found(ordered, min(count, MOST_FILES), count <= MOST_FILES)
+
+
+def run_of(root: Path, path: str) -> tuple[str, bool]:
+    """Return the folder of the run that a file belongs to, by its path alone, and whether its place is a known one."""
+    base = root.absolute().as_posix()
+    place = f"{base}/{path.removesuffix('.zst')}"
+    found = next((match for _, pattern in LAYOUTS if (match := pattern.search(place))), None)
+    # Where the folder that is looked through lies inside a run itself, it stands for that run.
+    folder = place.rpartition("/")[0] if found is None else place[: found.start()]
+    names = folder[len(base) + 1 :].split("/") if len(folder) > len(base) else []
+    while names and INSIDE.fullmatch(names[-1]):
+        names.pop()
+    return "/".join(names) or HERE, found is not None
+
+
+def run_folder_path(root: Path, path: str) -> Path:
+    """Return the folder of a run by its path below `root`, resolved. Raises SourceError for a path that leads out."""
+    base = root.resolve()
+    if not path or "\0" in path or os.path.isabs(path) or ".." in path.split("/"):
+        raise SourceError("There is no such run.")
+    try:
+        full = (base / path).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise SourceError("There is no such run.") from None
+    if full != base and not full.is_relative_to(base):
+        raise SourceError("There is no such run.")
+    return full
+
+
+def _add(run: RunFolder, path: str, entry: os.DirEntry[str], is_known: bool) -> None:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return  # it has just gone
+    run.files += 1
+    run.bytes += status.st_size
+    run.modified = max(run.modified, status.st_mtime)
+    run.is_known = run.is_known or is_known
+    if step := STEP.search(path):
+        run.steps.add(int(step[1]))
+
+
+def _files(root: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield (path relative to `root`, entry) of each regular file; a folder that cannot be read is passed over."""
+    if root.is_file():
+        with os.scandir(root.parent) as entries:
+            yield from ((entry.name, entry) for entry in entries if entry.name == root.name)
+        return
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(root / folder) as entries:
+                listed = list(entries)
+        except OSError as error:
+            if not folder:
+                raise SourceError(f"{root} cannot be read: {error.strerror}.") from None
+            continue
+        for entry in listed:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in SKIPPED_FOLDERS and not entry.name.startswith("."):
+                    pending.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                yield path, entry

@@ -1,0 +1,98 @@
+"""Reading one step of a run into an index, in a process of its own: `python -m rltracer_sqlite.browse.read`.
+
+It prints one JSON object a line: {"read", "total"} in bytes as it goes on, then {"done": true} or {"error"} in a
+sentence. Whoever started it may stop it at any time: the index stays consistent.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from ..index.database import BUSY_SECONDS, IndexFileError, finish_writing, open_for_writing
+from ..index.lock import WriterLock
+from ..index.refresh import Progress, refresh_run
+from ..index.runs import ensure_run
+from ..roots import Roots
+from ..sources import source_for
+from ..sources.base import SourceError
+from .steps import is_wanted
+
+REPORT_SECONDS = 0.25
+
+
+@click.command()
+@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("root", type=click.Path(path_type=Path))
+@click.argument("step")
+@click.option("--name", help="The run's name, if it is new.")
+@click.option("--tokenizer")
+@click.option("--fts", is_flag=True)
+@click.option("--below", type=click.Path(path_type=Path), help="The folder that all runs lie in.")
+def command(
+    index: Path, root: Path, step: str, name: str | None, tokenizer: str | None, fts: bool, below: Path | None
+) -> None:
+    """Read a step of the run at ROOT into INDEX, and say how far it is."""
+    try:
+        read_step(index, root, step, name, tokenizer, [below or root] if fts else None, Reporter())
+    except (SourceError, IndexFileError) as error:
+        _say({"error": str(error)})
+    except OSError as error:
+        _say({"error": f"{error.filename or root} cannot be used: {error.strerror or error}."})
+    else:
+        _say({"done": True})
+
+
+def read_step(
+    index: Path,
+    root: Path,
+    step: str,
+    name: str | None = None,
+    tokenizer: str | None = None,
+    text_roots: list[Path] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Read what is new in a step ("all": in every step) of the run at `root` into an index.
+
+    With `text_roots` the full text is brought up to date too, of the runs in these folders. Raises SourceError and
+    IndexFileError.
+    """
+    source = source_for(root, tokenizer)
+    with WriterLock(index, "reading a step", wait=BUSY_SECONDS):
+        connection = open_for_writing(index)
+        try:
+            known = connection.execute("select 1 from runs where root = ?", (str(root.resolve()),)).fetchone()
+            run_id = ensure_run(connection, source, root, None if known else name)
+            refresh_run(connection, source, root, run_id, lambda number: is_wanted(number, step), progress=progress)
+            if text_roots is not None:
+                from ..search import refresh_text
+
+                refresh_text(connection, Roots(text_roots))
+        finally:
+            finish_writing(connection)
+
+
+class Reporter:
+    """Prints progress, but not more often than a person can see."""
+
+    def __init__(self) -> None:
+        self.said = 0.0
+
+    def __call__(self, read: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self.said >= REPORT_SECONDS or read == total:
+            self.said = now
+            _say({"read": read, "total": total})
+
+
+def _say(value: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    command()

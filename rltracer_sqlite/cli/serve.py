@@ -1,0 +1,148 @@
+"""`rltracer serve`, which is `rltracer-viz`: look at all runs below a folder, each step read when it is opened."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from . import printable, run
+
+PORT = 8001
+LOOPBACK = "127.0.0.1"
+# One person at one machine can wait longer for a query than a public site may; see Datasette's settings.
+SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_limit_ms": "5000"}
+
+
+@click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--browse-root", metavar="DIR", type=click.Path(path_type=Path), help="Offer all runs below this folder.")
+@click.option("--run", "one", metavar="RUN", type=click.Path(path_type=Path), help="Offer this run only.")
+@click.option("--tokenizer", metavar="PATH", type=click.Path(path_type=Path), help="For files that hold token ids.")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"Default: {PORT}, or a free one where that is taken.")
+@click.option("--host", default=LOOPBACK, show_default=True, help="The address to listen on.")
+@click.option("--index", metavar="FILE", type=click.Path(path_type=Path), help="Default: in your cache folder.")
+@click.option("--fts", is_flag=True, help="Make the messages of each step searchable as it is read.")
+def command(
+    browse_root: Path | None,
+    one: Path | None,
+    tokenizer: Path | None,
+    port: int | None,
+    host: str,
+    index: Path | None,
+    fts: bool,
+) -> None:
+    """Look at the runs below a folder in a browser, without indexing them first.
+
+    Runs are found by the names of their files; a step is read when it is opened, and its index is kept in your cache
+    folder. Files of a run are never written to. Only this machine can connect, unless --host says otherwise.
+
+    \b
+    Examples:
+      rltracer serve --browse-root /data/runs
+      rltracer-viz --run /data/runs/my-run --tokenizer /models/qwen --port 8080
+    """
+    if (browse_root is None) == (one is None):
+        raise click.UsageError("Give the folder of your runs with --browse-root, or a single run with --run.")
+    from ..browse.process import safe_environment
+
+    root = _existing(one if one is not None else browse_root, "The run" if one is not None else "The folder")
+    file = prepare_index(root, index)
+    config = browse_config(root, file, tokenizer, fts)
+    chosen = chosen_port(host, port)
+    click.echo(f"http://{shown_host(host)}:{chosen}/-/rltracer  (stop with Ctrl-C)")
+    if not is_loopback(host):
+        click.echo("Whoever can reach this address can read these runs: Datasette asks for no password.", err=True)
+    sys.stdout.flush()
+    with TemporaryDirectory(prefix="rltracer-") as folder:
+        metadata = Path(folder) / "metadata.json"
+        metadata.write_text(json.dumps(config), encoding="utf-8")
+        command_line = [sys.executable, "-m", "datasette", *arguments(file, metadata, host, chosen)]
+        sys.exit(run_until_stopped(command_line, safe_environment()))
+
+
+def main() -> None:
+    """Run `rltracer-viz`."""
+    run(command)
+
+
+def run_until_stopped(command_line: list[str], environment: dict[str, str]) -> int:
+    """Run a server and return its exit code, or 0 where it was stopped from the keyboard; it ends with this process."""
+    process = subprocess.Popen(command_line, env=environment)
+    signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait()  # the keyboard has told it too
+        return 0
+
+
+def prepare_index(root: Path, index: Path | None) -> Path:
+    """Return the index file for what is at `root`, made where there is none. Raises IndexFileError."""
+    from ..adapter import cached_index
+    from ..index.database import begin_writing, open_for_writing
+
+    file = (index if index is not None else cached_index(root)).absolute()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    connection = open_for_writing(file)
+    # With a write-ahead log pages are read while a step is written, and its mode cannot be changed later on.
+    begin_writing(connection)
+    connection.close()
+    return file
+
+
+def browse_config(root: Path, index: Path, tokenizer: Path | None = None, fts: bool = False) -> dict[str, Any]:
+    """Return the content of a metadata.json with which Datasette offers the runs at `root` out of `index`."""
+    place = str(_existing(tokenizer, "The tokenizer")) if tokenizer is not None else None
+    browse = {"root": str(root), "database": index.stem, "tokenizer": place, "fts": fts}
+    roots = [str(root), *([place] if place else [])]
+    return {"title": root.name or str(root), "plugins": {"datasette-rltracer": {"browse": browse, "roots": roots}}}
+
+
+def arguments(index: Path, metadata: Path, host: str, port: int) -> list[str]:
+    """Return the arguments of the datasette command; they are the same for 0.65 and 1.0."""
+    settings = [part for name, value in SETTINGS.items() for part in ("--setting", name, value)]
+    return ["serve", str(index), "--metadata", str(metadata), "--host", host, "--port", str(port), *settings]
+
+
+def chosen_port(host: str, port: int | None) -> int:
+    """Return the port to listen on: the one that is given, else the usual one, else a free one."""
+    if port is not None and port != 0:
+        return port
+    for candidate in (PORT, 0) if port is None else (0,):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, candidate))
+            except OSError as error:
+                if candidate == 0:
+                    raise click.ClickException(f"Cannot listen on {printable(host)}: {error.strerror}.") from None
+                continue
+            return int(probe.getsockname()[1])
+    raise click.ClickException(f"There is no free port on {printable(host)}.")
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def shown_host(host: str) -> str:
+    """Return a host as it stands in an address."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _existing(path: Path | None, what: str) -> Path:
+    if path is None or not path.exists():
+        raise click.ClickException(printable(f"{what} {path} does not exist."))
+    return path.resolve()

@@ -1,0 +1,432 @@
+"""The token lens: the text stays the text, its colours are the recorded numbers, and nothing else is claimed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasette.app import Datasette
+
+from datasette_rltracer import lens, lens_scales
+from rltracer_sqlite.index.database import finish_writing, open_for_writing
+from rltracer_sqlite.index.refresh import refresh_run
+from rltracer_sqlite.index.runs import ensure_run
+from rltracer_sqlite.sample import write_sample
+from rltracer_sqlite.sources import source_for
+from rltracer_sqlite.tokens import Tokens, load_tokenizer
+from tests.indexing import rows
+from tests.layouts.records import ABSENT, message, node, trace
+from tests.token_layouts import Drawn, encode, export_line, micro_batch, write_bin, write_tokenizer
+
+from .conftest import get, read, write_run
+from .html import links, visible_text, words
+from .test_hostile import PAYLOADS, Elements
+
+pytestmark = pytest.mark.asyncio
+
+ASKED, HEAD = "<|im_start|>user\nwie groß?\t<|im_end|>\n", "<|im_start|>assistant\n"
+SAID = "<think>\nhm\n</think>\n\n1 cm <|im_end|>"
+SAMPLED = 14  # tokens of SAID
+
+
+def tokenised(said: dict[str, Any], text: str, sampled: str = "", parent: int | None = None, **streams: Any) -> Any:
+    """Return a node with the tokens of a template's text and of a sampled one behind it."""
+    before, behind = encode(text), encode(sampled)
+    mask = [False] * len(before) + [True] * len(behind)
+    logprobs = [-0.01 * place for place in range(len(behind))]
+    arrays = {"token_ids": before + behind, "mask": mask, "is_content": mask, "logprobs": logprobs, **streams}
+    return {**node(said, parent), **{name: values for name, values in arrays.items() if values is not ABSENT}}
+
+
+def conversation(**streams: Any) -> dict[str, Any]:
+    user = tokenised(message("user", "wie groß?"), ASKED)
+    return trace(nodes=[user, tokenised(message("assistant", "1 cm"), HEAD, SAID, 0, **streams)], id="asked")
+
+
+def serve(folder: Path, tokenizer: Path | None = None, **options: Any) -> Datasette:
+    """Return a Datasette for an index, made now, of the run in a folder."""
+    database, source = folder / "run.sqlite", source_for(folder / "run", str(tokenizer) if tokenizer else None)
+    connection = open_for_writing(database)
+    refresh_run(connection, source, folder / "run", ensure_run(connection, source, folder / "run"))
+    finish_writing(connection)
+    return Datasette([str(database)], **options)
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Path:
+    return write_tokenizer(tmp_path / "small")
+
+
+class Spans(HTMLParser):
+    """Collects the tokens of a page: (classes, title, text with the real characters for their symbols)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[list[str]] = []
+        self.depth = 0
+        self.inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "div":
+            self.inside = "tokens" in (given.get("class") or "").split()
+        elif self.inside and (given.get("class") or "").split()[:1] == ["k"]:
+            self.found.append([given["class"] or "", given["title"] or "", ""])
+
+    def handle_data(self, data: str) -> None:
+        if self.inside and self.found:
+            self.found[-1][2] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "div":
+            self.inside = False
+
+
+def spans(page: str) -> list[list[str]]:
+    parser = Spans()
+    parser.feed(page)
+    return parser.found
+
+
+def looks(page: str) -> list[set[str]]:
+    return [set(classes.split()) for classes, _, _ in spans(page)]
+
+
+async def tokens_page(datasette: Datasette, query: str = "", number: int = 1) -> str:
+    return await read(datasette, number, f"?view=tokens{query}")
+
+
+def text_of(page: str) -> str:
+    begin = page.index('<div class="tokens')
+    return visible_text(page[begin : page.index("</div>", begin)])
+
+
+async def test_the_text_of_the_page_is_the_text_of_the_tokens(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    assert text_of(page) == ASKED + HEAD + SAID
+    assert len(spans(page)) == len(encode(ASKED + HEAD + SAID))
+    assert f"tokens 1 – {len(spans(page))} of {len(spans(page))}" in words(page)
+
+
+async def test_what_was_not_sampled_is_hatched_and_special_tokens_are_chips(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    found = [(text, set(classes.split())) for classes, _, text in spans(page)]
+    context = len(encode(ASKED + HEAD))
+    assert ["m" in look for _, look in found] == [True] * context + [False] * len(encode(SAID))
+    assert {text for text, look in found if "special" in look} == {"<|im_start|>", "<|im_end|>", "<think>", "</think>"}
+
+
+async def test_a_part_of_a_character_and_a_line_end_can_be_pointed_at(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    parts = [(title, text) for classes, title, text in spans(page) if "part" in classes.split()]
+    assert [text for _, text in parts] == [""]  # the first byte of ß
+    assert "part of the next character" in parts[0][0]
+    assert "<i></i>\n</span>" in page
+
+
+async def test_a_title_names_the_token_and_every_recorded_value(tmp_path, tokenizer):
+    streams = {"advantages": [0.5] * 14, "trainer_logprobs": [-0.25] * 14, "entropies": [None] * 14}
+    write_run(tmp_path / "run", [conversation(**streams)])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    title = next(title for _, title, text in spans(page) if text == "c")
+    place, total = encode(ASKED + HEAD + SAID).index(ord("c")) + 1, len(spans(page))
+    assert title == (
+        f"{place} of {total} · “c” · id 99 · sampled · logprob −0.1 · advantage 0.5 · trainer logprob −0.25 · "
+        "entropy missing"
+    )
+    assert spans(page)[1][1] == f"2 of {total} · “u” · id 117 · not sampled"
+
+
+@pytest.mark.parametrize(
+    ("name", "streams", "last", "said"),
+    [
+        ("logprob", {"logprobs": [-0.01] * 13 + [-0.6]}, "s3", "missing for 0 of 14 sampled tokens"),
+        ("advantage", {"advantages": [0.5] * 13 + [-0.1]}, "n1", "missing for 0 of 14"),
+        ("advantage", {"advantages": [0.5] * 13 + [0.0]}, "z", "the scale reaches to the largest"),
+        ("entropy", {"entropies": [None] * 12 + [0.05, 7.0]}, "e7", "missing for 12 of 14"),
+        ("mismatch", {"trainer_logprobs": [-0.01 * n for n in range(13)] + [-1.13]}, "n4", "worked out here"),
+    ],
+)
+async def test_each_lens_colours_by_its_own_number(tmp_path, tokenizer, name, streams, last, said):
+    write_run(tmp_path / "run", [conversation(**streams)])
+    page = await tokens_page(serve(tmp_path, tokenizer), f"&lens={name}")
+    assert looks(page)[-1] - {"k", "special"} == {last}
+    assert said in words(page)
+    assert f'class="k {last}"' in page[page.index('aria-label="Legend"') :]
+
+
+async def test_a_missing_value_has_no_colour_and_is_counted(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation(logprobs=[None] * 2 + [-9.0] * 12)])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    assert [look - {"k", "special"} for look in looks(page)[-SAMPLED:]] == [set()] * 2 + [{"s7"}] * 12
+    assert "missing for 2 of 14 sampled tokens; none of the" in words(page)
+
+
+async def test_the_mask_counts_what_the_trainer_left_out(tmp_path):
+    count = len(encode(ASKED + HEAD + SAID))
+    masked = [None] * (count - SAMPLED) + [True, False] * 7
+    line = export_line(Drawn([(ASKED + HEAD, False), (SAID, True)]), is_masked=masked)
+    file = tmp_path / "run/token_exports/step_3/rank_0.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(line) + "\n")
+    page = await tokens_page(serve(tmp_path, write_tokenizer(tmp_path / "small")), "&lens=mask")
+    assert "sampled, and trained on: 7" in page
+    assert "left out of the loss by the trainer: 7" in page
+    assert f"not sampled: {count - SAMPLED}" in page
+    assert looks(page)[-2:] == [{"k", "t", "x"}, {"k", "t", "special"}]
+    assert "log of the recorded importance ratio" in await tokens_page(serve(tmp_path), "&lens=mismatch")
+
+
+async def test_a_token_shard_has_the_same_page(tmp_path, tokenizer):
+    drawn = Drawn([(ASKED + HEAD, False), (SAID, True)], advantage=-1.5)
+    write_bin(tmp_path / "run/rollouts/step_0/rank_0.bin", [micro_batch("g20", [drawn], pad=8)])
+    page = await tokens_page(serve(tmp_path, tokenizer), "&lens=advantage")
+    assert text_of(page) == ASKED + HEAD + SAID
+    assert looks(page)[-2] == {"k", "n3"}  # −1.5 on a scale that reaches to 2
+
+
+async def test_the_numbers_of_a_batch_lie_over_those_of_its_trace(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    drawn = Drawn([(ASKED + HEAD, False), (SAID, True)], advantage=0.75, trace_id="asked")
+    write_bin(tmp_path / "run/batches/step_1/rank_0.bin", [micro_batch("pC", [drawn])])
+    page = await tokens_page(serve(tmp_path, tokenizer), "&lens=advantage")
+    assert [look - {"k", "special"} for look in looks(page)[-3:]] == [{"p4"}] * 3
+    assert "advantage 0.75" in spans(page)[-1][1]
+
+
+async def test_without_a_tokenizer_the_ids_are_shown(tmp_path):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path))
+    assert text_of(page).split() == [str(token) for token in encode(ASKED + HEAD + SAID)]
+    assert "--tokenizer PATH" in page
+    assert looks(page)[-1] == {"k", "s1"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda file: file.unlink(), "no tokenizer.json at"),
+        (lambda file: file.write_text('{"model": 1}'), "cannot be read as a tokenizer"),
+        (lambda file: file.rename(file.with_name("moved.json")) and file.symlink_to("/dev/zero"), "not among what"),
+    ],
+)
+async def test_a_tokenizer_that_cannot_be_used_is_one_sentence_and_ids(tmp_path, tokenizer, spoil, said):
+    write_run(tmp_path / "run", [conversation()])
+    datasette = serve(tmp_path, tokenizer)
+    spoil(tokenizer / "tokenizer.json")
+    page = await tokens_page(datasette)
+    assert said in words(page)
+    assert text_of(page).split() == [str(token) for token in encode(ASKED + HEAD + SAID)]
+
+
+async def test_a_tokenizer_outside_the_roots_is_not_opened(tmp_path, tmp_path_factory):
+    elsewhere = write_tokenizer(tmp_path_factory.mktemp("elsewhere") / "t")
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, elsewhere))
+    assert f"rltracer roots add '{elsewhere}/tokenizer.json'" in words(page)
+    assert "wie" not in text_of(page)
+
+
+async def test_many_tokens_come_by_page(tmp_path, tokenizer):
+    assistant = tokenised(message("assistant", "x"), HEAD, "x" * 4500, 0)
+    write_run(tmp_path / "run", [trace(nodes=[tokenised(message("user", "?"), ASKED), assistant])])
+    datasette = serve(tmp_path, tokenizer)
+    page, seen, pages = await tokens_page(datasette, "&lens=logprob"), "", 0
+    while True:
+        seen, pages = seen + text_of(page), pages + 1
+        later = re.search(r'href="([^"]+)" rel="next">later tokens', page)
+        if not later:
+            break
+        assert len(spans(page)) == lens.PAGE_TOKENS
+        page = await get(datasette, later[1].replace("&amp;", "&"))
+        assert "lens=logprob" in later[1]
+    assert (seen, pages) == (ASKED + HEAD + "x" * 4500, 3)
+    assert f"tokens 4,001 – {4500 + len(encode(ASKED + HEAD)):,} of" in words(page)
+    assert "earlier tokens" in page
+    assert len(spans(await tokens_page(datasette, "&start=999999999"))) == 1
+
+
+async def test_runs_of_sampled_tokens_are_listed(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    outline = page[page.index('class="outline"') : page.index("<main>")]
+    first = len(encode(ASKED + HEAD))
+    assert links(outline, "sampled 1 14") == [f"#k{first}"]
+    assert f'id="k{first}"' in page
+
+
+async def test_a_branch_is_its_own_and_one_without_ids_says_so(tmp_path, tokenizer):
+    user = tokenised(message("user", "?"), ASKED)
+    left = tokenised(message("assistant", "left"), HEAD, "left", 0)
+    right = tokenised(message("assistant", "right"), HEAD, "right", 0)
+    apart = node(message("user", "apart"), None)
+    write_run(tmp_path / "run", [trace(nodes=[user, left, right, {**apart, "token_ids": []}])])
+    datasette = serve(tmp_path, tokenizer)
+    assert text_of(await tokens_page(datasette, "&branch=1")) == ASKED + HEAD + "left"
+    assert text_of(await tokens_page(datasette, "&branch=2")) == ASKED + HEAD + "right"
+    assert "No token ids are recorded for this branch. Branch 1, 2 has some." in await tokens_page(datasette)
+    await read(datasette, 1, "?view=tokens&branch=4", 404)
+
+
+async def test_the_view_is_offered_where_tokens_may_be(tmp_path, tokenizer):
+    plain = trace([message("user", "hi"), message("assistant", "ho")], id="plain")
+    write_run(tmp_path / "run", [conversation(), plain])
+    datasette = serve(tmp_path, tokenizer)
+    assert links(await read(datasette, 1), "tokens") == ["/-/rltracer/run/trajectory/1?view=tokens"]
+    assert links(await read(datasette, 2), "tokens") == []
+    assert "No token ids are recorded" in await tokens_page(datasette, number=2)
+    page = await tokens_page(datasette, "&lens=mask&start=3")
+    assert links(page, "conversation") == ["/-/rltracer/run/trajectory/1"]
+    assert 'data-key="t"' in page
+
+
+@pytest.mark.parametrize("asked", ["", "&lens=", "&lens=nope", "&lens=%3Cb%3E", "&start=-1", "&start=x"])
+async def test_what_is_asked_for_wrongly_is_the_usual_page(tmp_path, tokenizer, asked):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer), asked)
+    assert '<b aria-current="true">logprob</b>' in page
+    assert len(spans(page)) == len(encode(ASKED + HEAD + SAID))
+
+
+async def test_a_lens_without_numbers_says_so(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer), "&lens=entropy")
+    assert "entropy not recorded" in words(page)
+    assert all(look <= {"k", "m", "special", "part"} for look in looks(page))
+    assert "mismatch: not recorded" in words(page)
+
+
+async def test_every_address_stays_below_the_base_url(tmp_path, tokenizer):
+    write_run(tmp_path / "run", [conversation()])
+    page = await tokens_page(serve(tmp_path, tokenizer, settings={"base_url": "/prefix/"}))
+    found = re.findall(r'(?:href|src)="(/[^"]*)', page)
+    assert [address for address in found if "lens" in address]
+    assert all(address.startswith("/prefix/") for address in found)
+
+
+@pytest.mark.parametrize("text", [*PAYLOADS, "<|im_start|><script>|>", "\r\n", "\u0600\u202e"])
+async def test_a_token_that_means_harm_is_only_text(tmp_path, tokenizer, text):
+    file = tokenizer / "tokenizer.json"
+    made = json.loads(file.read_text())
+    made["added_tokens"].append({**made["added_tokens"][0], "id": 999, "content": text})
+    file.write_text(json.dumps(made))
+    harm = {**conversation()["nodes"][1], "parent": None}
+    harm |= {"token_ids": [*harm["token_ids"], 999], "mask": [*harm["mask"], True], "logprobs": [-1.0] * (SAMPLED + 1)}
+    write_run(tmp_path / "run", [trace(nodes=[harm])])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    parser = Elements()
+    parser.feed(page[page.index('<div class="reading">') : page.index("<script type")])
+    for tag, attributes in parser.found:
+        assert tag not in {"script", "img", "svg", "template", "style"}
+        assert not any(name.startswith("on") for name in attributes)
+        assert attributes.get("href", "/").startswith(("/", "#"))
+    assert not re.search("[\x00-\x08\x0b\x0c\x0d\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    if "\ud800" in text:
+        assert "cannot be read as a tokenizer" in page  # half a surrogate pair is no text
+    else:
+        assert text_of(page).endswith(text)
+
+
+@pytest.mark.parametrize(
+    "streams",
+    [
+        {"token_ids": "<b>"}, {"token_ids": [1, None]}, {"token_ids": [-1, 10**18]}, {"mask": "x"}, {"mask": [True]},
+        {"logprobs": [10**400] * 14}, {"logprobs": {"a": 1}}, {"logprobs": ["<b>"] * 14}, {"advantages": [1e308] * 14},
+        {"advantages": [5e-324] * 14}, {"entropies": [-1e-300] * 14}, {"token_ids": ABSENT},
+    ],
+)  # fmt: skip
+async def test_arrays_that_are_none_break_nothing(tmp_path, tokenizer, streams):
+    write_run(tmp_path / "run", [conversation(**streams)])
+    datasette = serve(tmp_path, tokenizer)
+    for name in ("logprob", "advantage", "mismatch", "entropy", "mask"):
+        page = await tokens_page(datasette, f"&lens={name}")
+        assert "<b>" not in text_of(page)
+
+
+async def test_huge_tokens_are_cut_and_said(tmp_path, tokenizer):
+    file = tokenizer / "tokenizer.json"
+    made = json.loads(file.read_text())
+    made["added_tokens"].append({**made["added_tokens"][0], "id": 999, "content": "y" * 4_000})
+    file.write_text(json.dumps(made))
+    one = {**conversation()["nodes"][0], "token_ids": [999] * 500, "mask": [False] * 500}
+    write_run(tmp_path / "run", [trace(nodes=[one])])
+    page = await tokens_page(serve(tmp_path, tokenizer))
+    assert len(page) < 4 * lens.PAGE_CHARACTERS
+    assert "2,000 more characters" in page
+    assert "tokens 1 – 51 of 500" in words(page)
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "look"),
+    [
+        (lens_scales.LOGPROB, 0.0, "s0"), (lens_scales.LOGPROB, -0.1, "s0"), (lens_scales.LOGPROB, -5.01, "s7"),
+        (lens_scales.ENTROPY, 0.0, "e0"), (lens_scales.ENTROPY, 3.0, "e7"), (lens_scales.MISMATCH, 0.0, "z"),
+        (lens_scales.MISMATCH, -0.5, "n3"), (lens_scales.signed_scale([0.3, None]), 0.3, "p3"),
+        (lens_scales.signed_scale([]), 0.0, "z"), (lens_scales.signed_scale([-2.0]), -2.0, "n4"),
+    ],
+)  # fmt: skip
+async def test_a_value_falls_on_its_step(scale, value, look):
+    assert scale.look(value) == look
+    assert [step.look for step in scale.steps()] == list(scale.looks)
+
+
+async def test_a_signed_scale_says_where_its_steps_end():
+    words = [step.words for step in lens_scales.signed_scale([0.15]).steps()]
+    assert words[0] == "below −0.15"
+    assert words[3:6] == ["−0.05 to 0", "0", "0 to 0.05"]
+    assert words[-1] == "from 0.15"
+
+
+async def test_a_ratio_that_is_none_has_no_logarithm():
+    tokens = Tokens([1, 2, 3], mask=[True, True, True], importance_ratio=[-1.0, None, 1.0])
+    found = lens._mismatch(tokens)
+    assert found is not None
+    assert found[0] == [None, None, 0.0]
+
+
+CSS = (Path(lens.__file__).parent / "static/lens.css").read_text()
+INK = {"light": "#1c2024", "dark": "#e4e6e8"}
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_text_can_be_read_on_every_colour_and_lightness_orders_each_scale(scheme):
+    """The contrast of WCAG AA, https://www.w3.org/TR/WCAG22/#contrast-minimum."""
+    blocks = CSS.split("@media (prefers-color-scheme: dark)")
+    colours = dict(re.findall(r"--([a-z]\d?|hatch): (#[0-9a-f]{6})", blocks[scheme == "dark"]))
+    assert len(colours) == 27
+    for name, colour in colours.items():
+        lighter, darker = sorted((luminance(colour), luminance(INK[scheme])), reverse=True)
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, name
+    for family in ("n1234", "p1234", "s01234567", "e01234567"):
+        steps = [luminance(colours[family[0] + step]) for step in family[1:]]
+        assert steps == sorted(steps, reverse=scheme == "light")
+
+
+async def test_the_sample_shows_where_a_rollout_goes_wrong(tmp_path):
+    await asyncio.to_thread(write_sample, tmp_path / "run")
+    datasette = serve(tmp_path, tmp_path / "run/tokenizer")
+    [failed] = rows(
+        tmp_path / "run.sqlite",
+        """select id from trajectories where step = 8 and split = 'train'
+        and env = 'word-problems' and success = 0""",
+    )
+    page = await tokens_page(datasette, number=failed[0])
+    unlikely = [text for classes, _, text in spans(page) if {"s6", "s7"} & set(classes.split())]
+    assert unlikely == [" und"]
+    assert text_of(page) == load_tokenizer(tmp_path / "run/tokenizer").decode(
+        [int(re.search(r"id (\d+)", title)[1]) for _, title, _ in spans(page)]
+    )

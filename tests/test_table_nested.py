@@ -1,0 +1,88 @@
+"""Columns inside columns: nested messages, answers with their own rewards, and values that are taken once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.sources.table import mapping_source_from_text
+from tests.table_samples import write_lines
+from tests.test_table_presets import locator, read
+
+NESTED = """
+name = "nested"
+[content]
+messages = "talk.turns"
+role = "author.role"
+text = "body.text"
+reasoning = "body.thought"
+roles = { bot = "assistant" }
+[columns]
+stop = "end.why"
+[rewards]
+inside = "end.rewards"
+"""
+TRIES = """
+name = "tries"
+explode = ["tries"]
+[content]
+prompt = "ask.text"
+completion = "tries.text"
+[columns]
+advantage = "tries.A"
+[rewards]
+inside = "tries.rewards"
+"""
+TRIES_OF_TURNS = """
+name = "tries"
+explode = ["tries"]
+[content]
+messages = "tries.turns"
+[columns]
+reward = "tries.rewards.right"
+"""
+
+
+def loaded(toml: str, root: Path) -> list[tuple[Any, Any]]:
+    """Return each entry and its trajectory."""
+    reader = mapping_source_from_text(toml)
+    entries, problems, _ = read(reader, root)
+    assert problems == []
+    return [(entry, reader.load(root, [locator(shard, entry)])) for shard, entry in entries]
+
+
+def test_keys_inside_the_keys_of_a_message(tmp_path: Path) -> None:
+    turns = [
+        {"author": {"role": "user"}, "body": {"text": "1 + 1?"}},
+        {"author": {"role": "bot"}, "body": {"text": "2", "thought": "easy"}},
+    ]
+    end = {"why": "eos", "rewards": {"right": 1.0, "short": 0.5}, "late": True}
+    write_lines(tmp_path / "a.jsonl", {"talk": {"turns": turns}, "end": end})
+    [(entry, trajectory)] = loaded(NESTED, tmp_path)
+    said = [(m["role"], m["content"], m.get("reasoning_content")) for m in trajectory.messages]
+    assert said == [("user", "1 + 1?", None), ("assistant", "2", "easy")]
+    # What a role or a named reward has taken is no value of its own as well.
+    assert entry.values == {"rewards.right.score": 1.0, "rewards.short.score": 0.5, "end.late": 1.0}
+    assert (entry.reward, entry.stop_condition) == (1.5, "eos")
+
+
+def test_answers_that_are_objects(tmp_path: Path) -> None:
+    tries = [
+        {"text": "2", "rewards": {"right": 1.0, "short": 0.5}, "A": 0.5},
+        {"text": "3", "rewards": {"right": 0.0, "short": None}, "A": -0.5},
+    ]
+    write_lines(tmp_path / "a.jsonl", {"ask": {"text": "1 + 1?"}, "tries": tries})
+    found = loaded(TRIES, tmp_path)
+    assert [(entry.item, entry.reward, entry.advantage) for entry, _ in found] == [(0, 1.5, 0.5), (1, None, -0.5)]
+    assert [[m["content"] for m in one.messages] for _, one in found] == [["1 + 1?", "2"], ["1 + 1?", "3"]]
+
+
+@pytest.mark.parametrize("tries", [[], [{"turns": [{"role": "user", "content": "q"}], "rewards": {"right": 1}}]])
+def test_answers_that_are_conversations(tries: list[Any], tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", {"tries": [{"turns": [{"role": "user", "content": "q"}]}]}, {"tries": tries})
+    assert [(entry.line, entry.reward) for entry, _ in loaded(TRIES_OF_TURNS, tmp_path)] == [
+        (1, None),
+        *((2, 1.0) for _ in tries),
+    ]
