@@ -25,6 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "annotations": {"label_column": "uid"},
     "fields": {"label_column": "path", "sort": "path", "facets": ["kind"]},
+    "step_values": {"label_column": "name", "facets": ["run_id"]},
     "problems": {"label_column": "reason", "facets": ["shard_id"]},
 }
 DESCRIPTION = "Rollouts of reinforcement-learning runs: where each trajectory is, and what it can be selected by."

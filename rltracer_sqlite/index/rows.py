@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..sources.base import Entry, Problem, Shard, Update
-from . import annotations
+from .annotations import insert_annotations, insert_copies, keep_place, keep_rewritten, overlay, resolve
 from .columns import BUILT_IN, Columns
 from .statistics import apply_success, mark_steps, refresh_groups
 
@@ -86,7 +86,7 @@ class RunWriter:
         mine, copies = self._sorted_out(records, existing, shard_id, repeated)
         held, touched_groups, touched_steps = self._write_trajectories(shard_id, mine, existing)
         self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in mine])
-        annotations.insert_copies(self.connection, self.run_id, shard_id, copies)
+        insert_copies(self.connection, self.run_id, shard_id, copies)
         self.connection.executemany(
             "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
             [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in [*problems, *repeated]],
@@ -122,7 +122,7 @@ class RunWriter:
             elif here is None or (there is not None and self.paths[shard_id] > self.paths.get(known.shard_id, "")):
                 mine.append(entry)
         if moving:
-            annotations.keep_place(self.connection, moving)
+            keep_place(self.connection, moving)
         return mine, copies
 
     def _write_trajectories(
@@ -264,13 +264,13 @@ class RunWriter:
     def _write_annotations(self, shard_id: int, producer: str, updates: list[Update], record_uids: list[str]) -> None:
         ids = {uid: known.id for uid, known in self._existing([update.uid for update in updates]).items()}
         if updates:
-            annotations.insert_annotations(self.connection, self.run_id, shard_id, producer, updates, ids)
+            insert_annotations(self.connection, self.run_id, shard_id, producer, updates, ids)
         self.has_annotations = self.has_annotations or bool(updates)
         if not self.has_annotations:
             return
-        annotations.resolve(self.connection, self.run_id, record_uids)
-        annotations.keep_rewritten(self.connection, self.run_id, record_uids)
-        annotations.overlay(self.connection, self.run_id, {*record_uids, *ids})
+        resolve(self.connection, self.run_id, record_uids)
+        keep_rewritten(self.connection, self.run_id, record_uids)
+        overlay(self.connection, self.run_id, {*record_uids, *ids})
 
 
 def _settle_example(entry: Entry) -> None:
