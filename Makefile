@@ -19,7 +19,7 @@ demo: $(VENV)/installed
 	$(BIN)/rltracer demo $(DEMO)
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -q $(TESTS)
+	$(BIN)/python -m pytest -q -n auto $(TESTS)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .

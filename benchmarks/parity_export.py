@@ -59,6 +59,7 @@ TraceDataExporter([spec], chosen).write_jsonl(output)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", required=True, help="the Python of an environment with rltracer==0.1.0")
+    parser.add_argument("--only", default="", help="only comparisons whose title holds this text")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     options = parser.parse_args()
     equal = True
@@ -69,6 +70,8 @@ def main() -> None:
             data = write_data(copy, copy / "rl_data.jsonl")
             print(f"{run}: {kept:,} trajectories, {repeated:,} repeated records left out")
             for title, asked in SHARED.items():
+                if options.only not in title:
+                    continue
                 equal &= compare(options.peer, copy, data, title, dict(asked))
         explain(options.peer, Path(name))
     sys.exit(0 if equal else 1)

@@ -180,7 +180,12 @@ def test_a_weighted_draw_takes_in_proportion_to_its_weights() -> None:
     assert [counts[calls] / 4000 for calls in (1, 3, 6)] == pytest.approx([0.1, 0.3, 0.6], abs=0.025)
 
 
-def test_without_calls_there_is_no_weight() -> None:
-    zero, one = weighted(b"\0" * 8, 0, 1.0), weighted(b"\xff" * 8, 1, 1.0)
-    assert one < zero
-    assert weighted(b"\0" * 8, 1, 0.5)[0] > weighted(b"\0" * 8, 9, 0.5)[0]
+def test_no_call_weighs_like_one() -> None:
+    drawn = b"\x7f" * 8
+    assert weighted(drawn, 0, 2.0) == weighted(drawn, 1, 2.0) > weighted(drawn, 2, 2.0)
+    assert weighted(drawn, 0, 0.0) == weighted(drawn, 9, 0.0)
+
+
+@pytest.mark.parametrize("drawn", [b"\0" * 8, b"\xff" * 8])
+def test_the_ends_of_a_draw_have_logarithms(drawn: bytes) -> None:
+    assert all(isinstance(weighted(drawn, calls, 0.5)[0], float) for calls in (0, 1, 10**9))

@@ -25,7 +25,7 @@ from .scratch import Scratch
 
 DRAW_BYTES = 8
 TOLD_EVERY = 1000  # prompt groups
-FAR = math.inf  # the place of what has no weight: behind everything that has one
+FAR = math.inf  # the length of what has no known one: behind everything that has
 
 
 # Candidates sort in the order in which a quota takes them: (what is first, the draw), id, then what a pair needs.
@@ -176,13 +176,14 @@ def draw(seed: int, run: str, step: int | None, uids: list[str]) -> list[bytes]:
 
 
 def weighted(drawn: bytes, calls: int, power: float) -> Key:
-    """Return the draw of a trajectory with the weight calls ** power; the smallest is taken first."""
-    if calls <= 0:
-        return FAR, drawn
+    """Return the draw of a trajectory with the weight calls ** power; the smallest is taken first.
+
+    No call weighs like one, so that a gentle power stays gentle: a weight of 0 would never be drawn at all.
+    """
     uniform = (int.from_bytes(drawn, "big") + 0.5) / 2 ** (8 * DRAW_BYTES)
     # Close to 1 the double rounds to 1, whose logarithm would be that of 0.
     waited = max(-math.log(uniform), 2.0**-65)
-    return math.log(waited) - power * math.log(calls), drawn
+    return math.log(waited) - power * math.log(max(calls, 1)), drawn
 
 
 def _singles(
