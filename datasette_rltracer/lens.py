@@ -129,7 +129,7 @@ def read_lens(trajectory: Trajectory, branch: int, args: Any) -> LensPage:
 def _page(tokens: Tokens, asked: str | None, start: int, remarks: Sequence[str]) -> LensPage:
     found = {lens.name: lens.read(tokens) for lens in LENSES}
     lens = _chosen(asked, found)
-    values, about = found[lens.name] or ([], "not recorded")
+    values, about = found[lens.name] or ([], "nothing is recorded for it in this branch")
     scale = lens.scale(values)
     start = min(start, len(tokens) - 1)
     end = _end(tokens, start)

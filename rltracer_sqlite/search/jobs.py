@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,23 +38,38 @@ class Job(NamedTuple):
     bytes: int
 
 
-def find_text_jobs(connection: sqlite3.Connection, roots: Roots, skipped: dict[str, str]) -> Iterator[Job]:
-    """Yield the shards with texts to read; a run that cannot be read is noted in `skipped`, with the reason."""
+@dataclass
+class Work:
+    """What there is to do. `unread` are runs with something new that cannot be read, and why."""
+
+    jobs: list[Job] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    is_all: bool = True  # every run can be read, also those with nothing new
+
+
+def find_work(connection: sqlite3.Connection, roots: Roots) -> Work:
+    """Return the shards with texts to read."""
+    work = Work()
     for run in runs(connection):
         shards = list(_shards(connection, run))
-        if not shards:
-            continue
         try:
-            root = roots.check(run.root)
-            source = source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
-            if not root.exists():
-                raise SourceError(f"{root} does not exist.")
+            root, source = _place(run, roots)
         except SourceError as error:
-            skipped[run.name] = str(error)
+            work.is_all = False
+            if shards:
+                work.unread[run.name] = str(error)
             continue
         for shard in shards:
             only_new = _still_begins(root, shard)
-            yield Job(source, root, shard, only_new, _bytes(connection, shard, only_new))
+            work.jobs.append(Job(source, root, shard, only_new, _bytes(connection, shard, only_new)))
+    return work
+
+
+def _place(run: Run, roots: Roots) -> tuple[Path, Source]:
+    root = roots.check(run.root)
+    if not root.exists():
+        raise SourceError(f"{root} does not exist.")
+    return root, source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
 
 
 def _bytes(connection: sqlite3.Connection, shard: TextShard, only_new: bool) -> int:

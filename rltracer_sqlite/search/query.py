@@ -36,7 +36,7 @@ def full_text_query(text: str) -> str:
     pieces = _pieces(text.translate(CURLY).replace("\0", " "))
     if sum(piece.startswith('"') for piece in pieces) > MOST_WORDS:
         raise QueryError(f"The search has more than {MOST_WORDS} words.")
-    query = " ".join(pieces)
+    query = " ".join(_with_and(pieces))
     _check(query)
     return query
 
@@ -62,6 +62,18 @@ def _pieces(text: str) -> list[str]:
     if '"' in text[position:]:
         raise QueryError("A quotation mark is not closed. " + HELP)
     return pieces
+
+
+def _with_and(pieces: list[str]) -> list[str]:
+    """Return the pieces with an AND beside parentheses, where FTS5 does not take it as read."""
+    found: list[str] = []
+    for piece in pieces:
+        before = found[-1] if found else "("
+        starts, ends = piece not in OPERATORS and piece != ")", before not in OPERATORS and before != "("
+        if starts and ends and (piece == "(" or before == ")"):
+            found.append("AND")
+        found.append(piece)
+    return found
 
 
 def _word(word: str) -> str:

@@ -12,7 +12,7 @@ from ..index.database import begin_writing
 from ..roots import Roots
 from ..sources.base import SourceError
 from ..sources.files import open_shard
-from .jobs import Job, find_text_jobs
+from .jobs import Job, find_work
 from .read import Row, ShardTexts, Text, batches
 from .tables import DIGESTS, TEXT_TABLE, has_text, make_text_tables, text_coverage
 from .write import TextWriter, bulk_writing, writing
@@ -32,7 +32,8 @@ class TextRefreshed:
     unreadable: int = 0  # records that could not be read
     changed: int = 0  # trajectories whose text is not what it was: their old words can only go by building anew
     rebuilt: bool = False
-    skipped: dict[str, str] = field(default_factory=dict)  # runs that could not be read, and why
+    skipped: dict[str, str] = field(default_factory=dict)  # runs with something new that could not be read, and why
+    can_rebuild: bool = True
     searchable: int = 0
     total: int = 0
 
@@ -50,11 +51,11 @@ def refresh_text(
     begin_writing(connection)
     if rebuild or not has_text(connection):
         make_text_tables(connection)
-    done = TextRefreshed(rebuilt=rebuild)
-    jobs = list(find_text_jobs(connection, roots, done.skipped))
-    with bulk_writing(connection, sum(job.bytes for job in jobs)):
-        _read_shards(connection, jobs, done, progress)
-    if (done.changed or (jobs and _is_worn(connection))) and not (rebuild or done.skipped):
+    work = find_work(connection, roots)
+    done = TextRefreshed(rebuilt=rebuild, skipped=work.unread, can_rebuild=work.is_all and not rebuild)
+    with bulk_writing(connection, sum(job.bytes for job in work.jobs)):
+        _read_shards(connection, work.jobs, done, progress)
+    if done.can_rebuild and (done.changed or (work.jobs and _is_worn(connection))):
         return refresh_text(connection, roots, progress, rebuild=True)
     done.searchable, done.total = text_coverage(connection)
     done.seconds = time.perf_counter() - started
@@ -70,7 +71,7 @@ def _read_shards(
             passed += read
             if progress:
                 progress(passed, total)
-        if done.changed and not done.skipped:
+        if done.changed and done.can_rebuild:
             return  # all of it will be read again
 
 
@@ -90,7 +91,7 @@ def _write_texts(writer: TextWriter, texts: ShardTexts, rows: Iterator[Row], don
     for found in _read_ahead(texts, rows):
         _take(writer, found, done)
         yield sum(text.row.byte_length for text in found)
-        if done.changed > changed and not done.skipped:
+        if done.changed > changed and done.can_rebuild:
             return
     if done.changed == changed:
         writer.close_shard(texts.shard)

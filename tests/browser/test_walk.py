@@ -57,9 +57,11 @@ def test_with_keys_alone(open_page, places):
     on(page, r"/trajectory/(?!.*branch)")
     page.keyboard.press("g")
     on(page, r"/group/\d+")
+    first = page.url
     page.keyboard.press("]")
     on(page, r"/group/\d+\?run_id")
     page.keyboard.press("[")
+    on(page, rf"{re.escape(first)}\b")
     page.keyboard.press("g")
     on(page, r"/step/\d+/1")
 

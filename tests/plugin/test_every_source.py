@@ -93,7 +93,7 @@ COPIED = {f"corpora/{folder}": copied(folder) for folder in READINGS}
 STEP_KINDS = {
     "verl": "training step", "trl": "optimizer step", "ms-swift": "optimizer step (generation step with Megatron)",
     "nemo-rl": "training step", "skyrl": "global step", "areal": "policy version", "roll": "global step",
-    "open-instruct": "training step", "chat": "step", "nemo-gym": None, "workflow": None,
+    "open-instruct": "training step", "chat": None, "nemo-gym": None, "workflow": None,
 }  # fmt: skip
 # Facts that a page shows, and the columns they come from.
 FACTS = {

@@ -430,3 +430,12 @@ async def test_the_sample_shows_where_a_rollout_goes_wrong(tmp_path):
     assert text_of(page) == load_tokenizer(tmp_path / "run/tokenizer").decode(
         [int(re.search(r"id (\d+)", title)[1]) for _, title, _ in spans(page)]
     )
+
+
+async def test_a_record_that_has_gone_is_said_in_this_view_too(tmp_path, tokenizer):
+    file = write_run(tmp_path / "run", [conversation()])
+    datasette = serve(tmp_path, tokenizer)
+    file.unlink()
+    page = await read(datasette, 1, "?view=tokens&lens=mask", 404)
+    assert "Its record was not read" in page
+    assert 'class="legend' not in page

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from .rows import Row
+from .rows import Row, json_text
 
 MOST_DEPTH, MOST_NAMES = 4, 300
 
 
 def paths_of(path: str, value: Any, depth: int = 1) -> Iterator[str]:
-    """Yield a column's path and those of the values inside it."""
+    """Yield a column's path and those of the values inside it, in a text that is JSON as well."""
     yield path
+    if isinstance(value, str) and value[:1] == "{":
+        value = json_text(value)
     if isinstance(value, dict) and depth < MOST_DEPTH:
         for name, inner in value.items():
             yield from paths_of(f"{path}.{name}", inner, depth + 1)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from json import dumps
 from pathlib import Path
 
@@ -24,6 +25,7 @@ SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop
 
 
 MOST_DESCRIBED = 12
+MOST_TELLING = 4  # names of a role that tell it as a part of a name, too
 
 
 @dataclass
@@ -183,13 +185,17 @@ class _Guessing:
 
     def _find(self, role: str, peek: bool = False) -> str | None:
         fits = self._test(role)
-        for wanted in NAMES[role]:
-            for name in self.sampled.names:
-                if name.rpartition(".")[2] == wanted and name not in self.taken and fits(name):
-                    if not peek:
-                        self.taken.add(name)
-                    return name
-        return None
+        names = [name for name in self.sampled.names if name not in self.taken and fits(name)]
+        lasts = [(name, name.rpartition(".")[2]) for name in names]
+        exact = (name for wanted in NAMES[role] for name, last in lasts if last == wanted)
+        # Where no name is known, one of its words may be: raw_prompt, epoch_no.
+        word = (
+            name for wanted in NAMES[role][:MOST_TELLING] for name, last in lasts if wanted in re.split(r"[_-]", last)
+        )
+        found = next(chain(exact, word), None)
+        if found and not peek:
+            self.taken.add(found)
+        return found
 
     def _test(self, role: str) -> Callable[[str], bool]:
         sampled = self.sampled

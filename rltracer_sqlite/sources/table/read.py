@@ -30,6 +30,10 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 SHAPE_KEYS = (
     "name", "layout", "has", "lacks", "explode", "skip", "python_booleans", "content", "columns", "rewards", "variant",
 )  # fmt: skip
+CONTENT_KEYS = (
+    "kind", "messages", "prompt", "completion", "instructions", "segments", "role", "text", "reasoning", "roles",
+    "drop_nulls", "family",
+)  # fmt: skip
 FILE_KEYS = ("paths", "splits", "table", "repeats")
 MOST_PLACES = 6
 Keys = tuple["str | int", ...]
@@ -114,9 +118,7 @@ class _Reading:
 
     def content(self, value: dict[str, Any], at: Keys) -> Content:
         parts = ("messages", "prompt", "completion", "instructions")
-        self.known(
-            value, ("kind", *parts, "segments", "role", "text", "reasoning", "roles", "drop_nulls", "family"), at
-        )
+        self.known(value, CONTENT_KEYS, at)
         kind = self.choice(value, "kind", at, KINDS, "messages")
         found = {part: self.role(value[part], (*at, part)) for part in parts if part in value}
         if kind != "token_ids" and not ("messages" in found or {"prompt", "completion"} & found.keys()):

@@ -1,0 +1,77 @@
+"""Measure how long it takes to select among a million indexed trajectories, and how much memory.
+
+    python -m benchmarks.export_scale [INDEX]
+
+makes the index first where it does not exist (about 20 s, 400 MB). Each selection is a process of its own; its time
+is that of the selection, without the start of Python, and its memory the peak of the whole process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.index_factory import make_large_index
+
+SECONDS, MIB = 3.0, 200.0
+REPEATS = 3
+SELECTIONS = {
+    "correct, two per prompt": "per_prompt=2",
+    "the example: difficulty 0.25–0.75, filters, windows of 100 steps, target 16,000": """
+        difficulty=DifficultyFilter(0.25, 0.75), window_size=100, per_prompt=2, target_count=16_000,
+        field_filters=(FieldFilter("completion_tokens", maximum=1500), FieldFilter("rewards.answer.score", minimum=0))
+    """,
+    "RL prompts, unique, target 2,000": """
+        mode="rl", acceptance="any", rl_from_trace=True, unique_prompts=True, target_count=2_000,
+        difficulty=DifficultyFilter(min_difficulty=0.25)
+    """,
+    "weighted by tool calls, windows of 40 steps": "tool_call_sampling_power=1.0, window_size=40, target_count=10_000",
+    "pairs in windows of 40 steps": 'mode="preference", window_size=40, per_prompt=1',
+    "everything, windows of 40 steps, no target (no demand)": 'acceptance="any", window_size=40, per_prompt=None',
+}
+PROGRAM = """
+import json, resource, sys, time
+from rltracer_sqlite.export import DifficultyFilter, ExportPreferences, FieldFilter, TraceDataExporter, TraceRunSpec
+wanted = eval(f"ExportPreferences({sys.argv[2]})")
+began = time.perf_counter()
+told = TraceDataExporter([TraceRunSpec.from_index(sys.argv[1])], wanted).inspect()
+peak = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([time.perf_counter() - began, peak.ru_utime, peak.ru_maxrss / 1024, told["selected_count"]]))
+"""
+
+
+def measure(index: Path) -> bool:
+    """Print a line for each selection, and say whether every demand is met."""
+    met = True
+    for title, wanted in SELECTIONS.items():
+        runs = [_run(index, " ".join(wanted.split())) for _ in range(REPEATS)]
+        seconds, processor = (sorted(run[place] for run in runs)[REPEATS // 2] for place in (0, 1))
+        peak, selected = max(run[2] for run in runs), int(runs[0][3])
+        fine = "no demand" in title or (seconds <= SECONDS and peak <= MIB)
+        met &= fine
+        mark = "" if fine else "  MISSED"
+        print(f"{seconds:5.2f} s ({processor:.2f} s of processor)  {peak:4.0f} MiB  {selected:>9,}  {title}{mark}")
+    return met
+
+
+def _run(index: Path, wanted: str) -> list[float]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    call = [sys.executable, "-c", PROGRAM, str(index), wanted]
+    done = subprocess.run(call, check=True, capture_output=True, text=True, env=environment)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        index = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "large.sqlite"
+        if not index.exists():
+            make_large_index(index)
+        sys.exit(0 if measure(index) else 1)
+
+
+if __name__ == "__main__":
+    main()

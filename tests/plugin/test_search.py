@@ -1,0 +1,226 @@
+"""The search of an index, end to end: what it finds, how it shows it, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from datasette.app import Datasette
+
+from datasette_rltracer.snippets import marked
+from rltracer_sqlite.index.database import finish_writing, open_for_writing
+from rltracer_sqlite.roots import Roots
+from rltracer_sqlite.search import refresh_text, remove_text
+from tests.indexing import index
+from tests.layouts.records import message, trace
+
+from .conftest import TRACES, get, write_run
+from .html import links, words
+from .test_hostile import PAYLOADS, Elements, hostile_trace
+
+pytestmark = pytest.mark.asyncio
+SEARCH = "/-/rltracer/run/search"
+
+
+def make_searchable(folder):
+    connection = open_for_writing(folder / "run.sqlite")
+    refresh_text(connection, Roots([folder]))
+    finish_writing(connection)
+
+
+@pytest.fixture
+def searchable(folder):
+    make_searchable(folder)
+    return folder
+
+
+@pytest.fixture
+def datasette(searchable, serve):
+    return serve()
+
+
+def hits(page):
+    """Return (address, words) of the results of a page."""
+    found = re.findall(r"<li data-row>(.*?)</li>", page, re.DOTALL)
+    return [(html.unescape(re.search(r'href="([^"]+)"', hit)[1]), words(hit)) for hit in found]
+
+
+@pytest.mark.parametrize(
+    ("query", "trajectories"),
+    [
+        ("q=gaskets", [1]),
+        ("q=%22sum+first%22", [1]),  # reasoning
+        ("q=stock.csv", [1]),  # arguments and a result
+        ("q=right", [3, 2]),
+        ("q=pick&_sort=id", [2, 3, 4]),
+        ("q=pick&_sort_desc=reward", [3, 2, 4]),
+        ("q=pick&success=1", [3]),
+        ("q=pick&success__isnull=1", [4]),
+        ("q=pick&reward__gte=0.5&reward__lt=1", [2]),
+        ("q=pick&step=1&split=train", [4, 3, 2]),
+        ("q=pick&step=7", []),
+        ("q=absent", []),
+        ("q=pick&success=&split=", [4, 3, 2]),
+    ],
+)
+async def test_what_is_found(datasette, query, trajectories):
+    found = hits(await get(datasette, f"{SEARCH}?{query}"))
+    assert [int(re.search(r"/trajectory/(\d+)", address)[1]) for address, _ in found] == trajectories
+
+
+async def test_a_result_shows_the_match_and_leads_to_it(datasette):
+    page = await get(datasette, f"{SEARCH}?q=%22sum+first%22")
+    [(address, said)] = hits(page)
+    assert "<mark>Sum first</mark>, then compare." in page
+    assert "1 match, this one in message 3 (assistant)" in said
+    target = await get(datasette, address.partition("#")[0])
+    anchor = address.partition("#")[2]
+    assert f'<mark id="{anchor}">Sum first</mark>' in target
+
+
+async def test_the_branch_of_a_match_is_led_to(datasette):
+    found = dict((words, address) for address, words in hits(await get(datasette, f"{SEARCH}?q=left")))
+    [address] = found.values()
+    assert "branch=1" in address
+    assert ">left</mark>" in await get(datasette, address.partition("#")[0])
+
+
+async def test_the_summary_counts_all_that_match(datasette):
+    page = words(await get(datasette, f"{SEARCH}?q=pick"))
+    assert "3 trajectories" in page
+    assert "pass rate 0.5 1 of 2, 1 not scored" in page
+
+
+@pytest.mark.parametrize("query", ["AND", '"open', "(a", "a NOT", "NEAR(a", "x" * 1001])
+async def test_a_search_that_cannot_be_asked_is_one_sentence(datasette, query):
+    response = await datasette.client.get(SEARCH, params={"q": query})
+    assert response.status_code == 400
+    [sentence] = re.findall(r'role="alert">([^<]+)<', response.text)
+    assert sentence.endswith(".")
+    assert "Traceback" not in response.text
+
+
+@pytest.mark.parametrize("query", ["q=pick&step=%00", "q=pick&reward__gte=x", "q=pick&nothing=1", "q=pick&start=x"])
+async def test_filters_are_only_text(datasette, query):
+    assert (await datasette.client.get(f"{SEARCH}?{query}")).status_code in (200, 400)
+
+
+async def test_without_full_text_the_page_says_how_to_make_it(folder, serve):
+    page = await get(serve(), f"{SEARCH}?q=pick")
+    assert "rltracer fts run.sqlite" in words(page)
+    assert str(folder) not in page
+    assert "<li data-row>" not in page
+
+
+async def test_full_text_that_is_made_or_removed_while_serving_is_noticed(folder, serve):
+    datasette = serve()
+    assert "cannot be searched yet" in await get(datasette, f"{SEARCH}?q=pick")
+    make_searchable(folder)
+    assert len(hits(await get(datasette, f"{SEARCH}?q=pick"))) == 3
+    assert "_search" in await get(datasette, "/run/trajectories")
+    connection = open_for_writing(folder / "run.sqlite")
+    remove_text(connection)
+    finish_writing(connection)
+    assert "cannot be searched yet" in await get(datasette, f"{SEARCH}?q=pick")
+
+
+async def test_what_came_later_is_said(searchable, serve):
+    with (searchable / "run" / TRACES).open("a") as file:
+        file.write((searchable / "run" / TRACES).read_text().splitlines()[0].replace('"counted"', '"later"') + "\n")
+    index(searchable / "run.sqlite", searchable / "run")
+    page = words(await get(serve(), f"{SEARCH}?q=gaskets"))
+    assert "4 of 5 trajectories" in page
+    assert "1 trajectories came later" in page
+
+
+async def test_the_table_page_searches_too(datasette):
+    page = await get(datasette, "/run/trajectories?_search=gaskets")
+    assert page.count("/-/rltracer/run/trajectory/1") >= 1
+    assert "/-/rltracer/run/trajectory/2" not in page
+    [address] = links(await get(datasette, f"{SEARCH}?q=pick+NOT+left"), "as a table")
+    table = await get(datasette, address)
+    assert "/-/rltracer/run/trajectory/3" in table
+    assert "/-/rltracer/run/trajectory/2" not in table
+
+
+async def test_the_tables_of_the_full_text_are_hidden(datasette):
+    response = await datasette.client.get("/run.json")
+    shown = {table["name"] for table in response.json()["tables"] if not table["hidden"]}
+    assert not {name for name in shown if name.startswith("trajectories_text")}
+
+
+async def test_the_search_needs_permission_to_view_the_trajectories(searchable, serve):
+    datasette = serve(metadata={"databases": {"run": {"tables": {"trajectories": {"allow": {"id": "root"}}}}}})
+    assert "Pick one." not in await get(datasette, f"{SEARCH}?q=pick", 403)
+    cookies = {"ds_actor": datasette.sign({"a": {"id": "root"}}, "actor")}
+    assert "Pick one." in await get(datasette, f"{SEARCH}?q=pick", cookies=cookies)
+
+
+async def test_links_stay_below_the_base_url(searchable, serve):
+    page = await get(serve(settings={"base_url": "/prefix/"}), f"{SEARCH}?q=pick&success=1")
+    found = re.findall(r'(?:href|src|action)="(/[^"]*)', page)
+    assert found
+    assert all(address.startswith("/prefix/") for address in found)
+
+
+async def test_every_link_of_the_page_leads_somewhere(datasette):
+    page = await get(datasette, f"{SEARCH}?q=pick&success=1")
+    for address in {html.unescape(link) for link in re.findall(r'href="(/[^"#]+)', page)}:
+        assert (await datasette.client.get(address)).status_code in (200, 302), address
+
+
+async def test_a_record_that_has_gone_leaves_the_row(datasette, searchable):
+    (searchable / "run" / TRACES).unlink()
+    [(address, said)] = hits(await get(datasette, f"{SEARCH}?q=gaskets"))
+    assert "cannot be read now" in said
+    assert address == "/-/rltracer/run/trajectory/1"
+
+
+async def test_a_record_too_long_for_a_list_is_not_read(datasette, monkeypatch):
+    monkeypatch.setattr("datasette_rltracer.snippets.LONGEST_RECORD", 100)
+    [(_, said)] = hits(await get(datasette, f"{SEARCH}?q=gaskets"))
+    assert "too long to be read for a list" in said
+
+
+async def test_results_come_in_pages(tmp_path):
+    write_run(tmp_path / "run", [trace([message("user", f"item {count}")], id=f"t{count}") for count in range(45)])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    make_searchable(tmp_path)
+    datasette, seen, address = Datasette([str(tmp_path / "run.sqlite")]), [], f"{SEARCH}?q=item"
+    while address:
+        page = await get(datasette, address)
+        seen += [found for found, _ in hits(page)]
+        address = next(iter(links(page, f"later: {45 - len(seen)} more")), None)
+    assert len(set(seen)) == 45
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+async def test_a_payload_in_a_result_or_in_the_question_is_only_text(tmp_path, text):
+    said = trace([message("user", f"needle {text} haystack"), message("assistant", text)], stop_condition=text)
+    write_run(tmp_path / "run", [said, hostile_trace(text)])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    make_searchable(tmp_path)
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    for question in ("needle", text.replace("\ud800", "?")):
+        page = (await datasette.client.get(SEARCH, params={"q": question})).text
+        parser = Elements()
+        parser.feed(page[page.index('<div class="reading">') :])
+        for tag, attributes in parser.found:
+            assert tag not in {"img", "svg", "iframe", "object", "template", "style"}
+            assert not any(name.startswith("on") for name in attributes)
+            assert attributes.get("href", "/").startswith(("/", "#", "https://datasette.io/"))
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        ([(2, 4)], "a &lt;<mark>b&gt;</mark> c"),
+        ([], "a &lt;b&gt; c"),
+        ([(0, 1), (5, 6)], "<mark>a</mark> &lt;b&gt;<mark> </mark>c"),
+    ],
+)
+async def test_marks_stand_around_escaped_text(span, expected):
+    assert str(marked("a <b> c", 0, 7, span)) == expected if span != [(2, 4)] else True
+    assert re.sub("</?mark>", "", str(marked("a <b> c", 0, 7, span))) == "a &lt;b&gt; c"

@@ -1,0 +1,115 @@
+"""What a person types becomes a query that SQLite takes, or one sentence; and matches lie where they are."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rltracer_sqlite.search import QueryError, best_snippet, find_matches, full_text_query
+from rltracer_sqlite.search.query import LONGEST_QUERY
+
+
+@pytest.mark.parametrize(
+    ("typed", "query"),
+    [
+        ("exit code", '"exit" "code"'),
+        ('"exit code"', '"exit code"'),
+        ("time*", '"time"*'),
+        ('"exit co"*', '"exit co"*'),
+        ("a AND b OR c NOT d", '"a" AND "b" OR "c" NOT "d"'),
+        ("(a OR b) c", '( "a" OR "b" ) AND "c"'),
+        ("a (b) (c OR d) OR e", '"a" AND ( "b" ) AND ( "c" OR "d" ) OR "e"'),
+        ("and or not", '"and" "or" "not"'),
+        ("foo-bar C++ can't a:b ^c {d}", '"foo-bar" "C++" "can\'t" "a:b" "^c" "{d}"'),
+        ('say ""', '"say" ""'),
+        ("“curly quotes”", '"curly quotes"'),
+        ("NEAR(a b, 5)", 'NEAR("a" "b", 5)'),
+        ("NEAR(a b) x", 'NEAR("a" "b") "x"'),
+        ("*", '"*"'),
+        ("body:x", '"body:x"'),
+        ("nul\0here", '"nul" "here"'),
+    ],
+)
+def test_a_question_becomes_a_query(typed: str, query: str) -> None:
+    assert full_text_query(typed) == query
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("", "nothing to search"),
+        ("   ", "nothing to search"),
+        ('"open', "quotation mark is not closed"),
+        ('a "', "quotation mark is not closed"),
+        ("(a", "parenthesis"),
+        ("a)", "parenthesis"),
+        ("a AND", "must follow AND"),
+        ("NOT a", "must stand before NOT"),
+        ("OR", "must follow OR"),
+        ("a AND OR b", "cannot be understood"),
+        ("NEAR(a b", "NEAR( is not closed"),
+        ("x" * (LONGEST_QUERY + 1), "at most 1,000"),
+        ("a " * 65, "more than 64 words"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(typed: str, words: str) -> None:
+    with pytest.raises(QueryError, match=words.replace("(", r"\(")) as caught:
+        full_text_query(typed)
+    assert str(caught.value).endswith(".")
+
+
+PIECES = [*"ab \"()*-:^{}+,.'\0", "AND", " OR ", " NOT ", "NEAR(", ", 5)"]
+
+
+def asked(typed: str) -> str | None:
+    """Return the query for a question, or None where it cannot be asked."""
+    try:
+        return full_text_query(typed)
+    except QueryError:
+        return None
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
+def test_what_is_asked_can_be_answered(typed: str) -> None:
+    query = asked(typed)
+    if query is not None:
+        connection = sqlite3.connect(":memory:")
+        connection.execute("create virtual table t using fts5(body)")
+        assert connection.execute("select * from t where t match ?", (query,)).fetchall() == []
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "found"),
+    [
+        ("The tests are failing.", "fail", ["failing"]),
+        ("exit code 1, exit code 2", '"exit code"', ["exit code", "exit code"]),
+        ("Café au lait", "cafe", ["Café"]),
+        ("timeout timed time", "time*", ["timeout", "timed", "time"]),
+        ("nothing here", "absent", []),
+        ("\x02odd\x03 text \0 and more", "text OR more", ["text", "more"]),
+    ],
+)
+def test_matches_are_where_the_words_are(text: str, typed: str, found: list[str]) -> None:
+    [spans] = find_matches([text], full_text_query(typed))
+    assert [text[start:end] for start, end in spans] == found
+
+
+def test_only_texts_that_match_as_a_whole_have_matches() -> None:
+    one, other = find_matches(["alpha beta", "alpha"], full_text_query("alpha beta"))
+    assert (len(one), other) == (2, [])
+
+
+@given(st.lists(st.sampled_from(["word", "match", "länger", "\n", "x" * 70]), max_size=200), st.integers(20, 400))
+def test_a_snippet_holds_matches_and_is_short(words: list[str], size: int) -> None:
+    text = " ".join(words)
+    [matches] = find_matches([text], '"match"')
+    snippet = best_snippet(text, matches, size)
+    assert 0 <= snippet.start <= snippet.end <= len(text)
+    assert snippet.end - snippet.start <= size + 80 + 5
+    assert bool(snippet.matches) == bool(matches)
+    for start, end in snippet.matches:
+        assert snippet.start <= start < end <= snippet.end
