@@ -21,8 +21,8 @@ SECONDS, MIB = 3.0, 200.0
 REPEATS = 3
 SELECTIONS = {
     "correct, two per prompt": "per_prompt=2",
-    "the example: difficulty 0.25–0.75, filters, windows of 100 steps, target 16,000": """
-        difficulty=DifficultyFilter(0.25, 0.75), window_size=100, per_prompt=2, target_count=16_000,
+    "the example: difficulty 0.25–0.75, filters, windows of 100 steps, target 4,000": """
+        difficulty=DifficultyFilter(0.25, 0.75), window_size=100, per_prompt=2, target_count=4_000,
         field_filters=(FieldFilter("completion_tokens", maximum=1500), FieldFilter("rewards.answer.score", minimum=0))
     """,
     "RL prompts, unique, target 2,000": """

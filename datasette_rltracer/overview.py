@@ -67,6 +67,11 @@ def runs_query(start: int = 0, size: int = RUNS_ON_A_PAGE) -> Query:
     return Query(f"{RUNS}order by r.indexed_at desc, r.id desc limit {size} offset {start}")
 
 
+def run_query(run: int) -> Query:
+    """Return the query for one run, with its curves."""
+    return Query(f"{RUNS}where r.id = :run_id", {"run_id": run})
+
+
 async def overview_page(datasette: Any, request: Any) -> Response:
     """Answer with the runs of an index."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
@@ -76,7 +81,7 @@ async def overview_page(datasette: Any, request: Any) -> Response:
     )
     context = {
         "title": "Rollouts",
-        "runs": [_run(datasette, database, row) for row in runs.rows],
+        "runs": [described_run(datasette, database, row) for row in runs.rows],
         "list": runs,
         "start": start,
         "count": count.rows[0]["runs"],
@@ -91,7 +96,8 @@ def routes() -> list[tuple[str, Any]]:
     return [(DATABASE + r"/?$", overview_page)]
 
 
-def _run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
+def described_run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's row with its addresses, its state in words and its curves."""
     points = sorted(json.loads(row["curve"] or "[]"))
     split = plain(row["split"] or "all")
     return {

@@ -12,7 +12,7 @@ from .addresses import group_url, row_url, run_url, static_url, step_url, table_
 from .frame import STYLES, render, trail
 from .lists import Answer, Query, answers
 from .marks import rate_bar
-from .overview import state_words
+from .overview import described_run, run_query, state_words
 
 STEPS_ON_A_PAGE = 100
 MOST_ENVS = 50
@@ -109,7 +109,9 @@ async def run_page(datasette: Any, request: Any) -> Response:
     )
     identity, start = integer(request.url_vars["run"]), place(request.args.get("start")) or 0
     queries = list_queries(identity, start)
-    run, *found = await answers(datasette, request, database, Query(RUN, {"run_id": identity}), *queries.values())
+    run, curves, *found = await answers(
+        datasette, request, database, Query(RUN, {"run_id": identity}), run_query(identity), *queries.values()
+    )
     if not run.rows:
         raise NotFound("This index has no run of this number.")
     row = run.rows[0]
@@ -119,6 +121,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "trail": trail(datasette, database, (identity, row["name"])),
         "run": row,
         "state": state_words(row),
+        "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "found": lists,
         "start": start,
         "steps": [_step(datasette, database, identity, step) for step in lists["steps"].rows],

@@ -161,7 +161,9 @@ def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[s
         GroupRow(
             url=group_url(datasette, database, row["id"], carried),
             preview=visible(row["preview"]),
-            env=visible(" · ".join(str(row[name])[:40] for name in ("env", "split") if row[name])),
+            env=visible(
+                " · ".join(str(row[name])[:40] for name in ("env", "split") if row[name] not in (None, "train"))
+            ),
             is_silent=row["zero_variance"] == 1,
             cells=(
                 rate_bar(row["successes"], row["scored"], row["trajectories"]),

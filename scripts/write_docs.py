@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "d
 def main() -> int:
     from cogapp import Cog
 
+    os.chdir(ROOT)  # the pages name files as a reader in the root does
     check = "--check" in sys.argv
     sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
     flags = ["--check", "--diff"] if check else ["-r"]

@@ -34,6 +34,8 @@ INVENTED = {
     "keys inside keys": {"turns": [{"author": {"role": "user"}, "content": {"parts": ["q"]}},
                                    {"author": {"role": "assistant"}, "content": {"parts": ["a"]}}],
                          "reward": 0.5, "step": 3, "env": "maze"},
+    "words of names": {"raw_prompt": "q", "model_reply": "a", "epoch_no": 3, "suite": "maze",
+                       "scorecard": json.dumps({"rewards": {"exact": 0.25, "style": 0.25}})},
     "nobody known": {"log": [{"actor": "asker", "line": "q"}, {"actor": "maple", "line": "a"}],
                      "score": 0.5, "step": 3, "env": "maze"},
     "an answer apart": {"history": [{"role": "user", "content": "q"}], "output": "a", "reward": 0.5, "step": 3,

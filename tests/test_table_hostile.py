@@ -42,7 +42,7 @@ def columns(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_values_in_the_columns_of_a_system(name: str, data: st.DataObject, tmp_path: Path) -> None:
     shape = data.draw(st.sampled_from(preset(name).shapes))

@@ -43,7 +43,7 @@ def peak_of(root: Path, rows: int) -> tuple[int, list[Entry]]:
 
 
 def test_lines_of_a_megabyte_are_not_held_twice(tmp_path: Path) -> None:
-    rows = 8
+    rows = 4
     write_lines(tmp_path / "train_data_step1.jsonl", *map(long_row, range(rows)))
     length = (tmp_path / "train_data_step1.jsonl").stat().st_size // rows
     assert length > 600_000
@@ -56,7 +56,7 @@ def test_lines_of_a_megabyte_are_not_held_twice(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("rows", [50, 400])
+@pytest.mark.parametrize("rows", [50, 200])
 def test_memory_does_not_grow_with_the_rows_of_a_file(rows: int, tmp_path: Path) -> None:
     write_lines(tmp_path / "train_data_step1.jsonl", *(long_row(n, 200) for n in range(rows)))
     peak, _ = peak_of(tmp_path, rows)

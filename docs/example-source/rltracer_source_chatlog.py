@@ -11,6 +11,7 @@ from rltracer_sqlite.sources.base import START, Entry, Locator, LocatorError, Po
 from rltracer_sqlite.sources.conversation import entry_of, trajectory_of
 from rltracer_sqlite.sources.files import base_folder, open_shard, read_bytes
 
+Messages = list[dict[str, str]]
 BLOCK = re.compile(rb"# reward=([\d.]+) step=(\d+)\n((?:.+\n)+)\n")
 
 
@@ -45,7 +46,7 @@ class ChatlogSource:
         return trajectory_of(entry, place, messages, raw, {"messages": messages})
 
 
-def _read(shard: Shard, block: re.Match[bytes], offset: int, line: int) -> tuple[Entry, list[dict[str, str]]]:
+def _read(shard: Shard, block: re.Match[bytes], offset: int, line: int) -> tuple[Entry, Messages]:
     spoken = (said.partition(": ")[::2] for said in block[3].decode(errors="replace").splitlines())
     messages = [{"role": role, "content": content} for role, content in spoken]
     entry = entry_of(shard, messages, offset, len(block[0]), line, reward=float(block[1]))

@@ -26,7 +26,7 @@ from rltracer_sqlite.index.refresh import refresh_run
 from rltracer_sqlite.index.runs import ensure_run, set_success
 from rltracer_sqlite.messages import content_text, prompt_context, prompt_key
 from rltracer_sqlite.passrates import pass_bin
-from rltracer_sqlite.sources import source_for, source_names
+from rltracer_sqlite.sources import BUILT_IN, source_for
 from rltracer_sqlite.sources.table.parquet import has_pyarrow
 from tests import layouts
 from tests.indexing import rows
@@ -196,8 +196,8 @@ async def exported(datasette: Datasette, index: Index, system: str, mode: str, m
 
 async def test_a_run_keeps_what_its_steps_count(index: Index, system: str) -> None:
     [(source, kind)] = rows(index.path, "select source, step_kind from runs where id = ?", (index.runs[system],))
+    assert {*STEP_KINDS, "prime-rl"} == {*BUILT_IN}
     assert kind == STEP_KINDS.get(source, kind)
-    assert len(STEP_KINDS) == len(source_names()) - 1  # all but prime-rl, which has its own test
 
 
 async def test_inspect_shows_what_the_files_hold(index: Index, system: str) -> None:

@@ -10,7 +10,7 @@ from datasette.app import Datasette
 
 from datasette_rltracer.find import find_in, found
 from tests.indexing import index
-from tests.layouts.records import message, nodes_of, tool_call, trace
+from tests.layouts.records import message, nodes_of, trace
 
 from .conftest import get, read, write_run
 from .html import links, visible_text, words
@@ -50,12 +50,8 @@ def test_counts(text, find, counts):
 
 
 def test_every_recorded_text_of_a_message_counts():
-    said = message(
-        "assistant", "alpha", reasoning_content="alpha", tool_calls=[tool_call("c", "alpha", {"x": "alpha alpha"})]
-    )
-    said["tool_calls"] = [
-        {"id": "c", "type": "function", "function": {"name": "alpha", "arguments": '{"x": "alpha alpha"}'}}
-    ]
+    call = {"id": "c", "type": "function", "function": {"name": "alpha", "arguments": '{"x": "alpha alpha"}'}}
+    said = message("assistant", "alpha", reasoning_content="alpha", tool_calls=[call])
     assert find_in([message("user", "no"), said], "ALPHA").count == 5
 
 

@@ -25,7 +25,8 @@ SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop
 
 
 MOST_DESCRIBED = 12
-MOST_TELLING = 4  # names of a role that tell it as a part of a name, too
+BY_WORD = ("prompt", "completion", "step", "advantage")  # roles that a word of a name tells: raw_prompt, epoch_no
+MOST_TELLING = 4  # of the names of such a role
 
 
 @dataclass

@@ -12,14 +12,14 @@ SPLIT = re.compile(rf"(?<![a-z])({'|'.join(sorted(SPLITS, key=len, reverse=True)
 # Names that systems give to columns, the most telling first.
 NAMES = {
     "prompt": ("prompt", "input", "question", "query", "instruction", "problem", "input_prompt", "prompt_text"),
-    "completion": ("completion", "response", "reply", "output", "completions", "responses", "output_response", "generation",
-                   "completion_text", "generated_text", "answer"),
+    "completion": ("completion", "response", "reply", "output", "completions", "responses", "output_response",
+                   "generation", "completion_text", "generated_text", "answer"),
     "prompt_ids": ("prompt_ids", "prompt_tokens", "prompt_token_ids", "input_ids", "input_tokens"),
     "completion_ids": ("completion_ids", "response_tokens", "completion_token_ids", "output_tokens", "response_ids"),
     "reward": ("reward", "rewards", "score", "scores", "total_reward", "final_reward", "return", "r"),
     "advantage": ("advantage", "advantages", "adv"),
-    "step": ("step", "iteration", "epoch", "iter", "global_step", "training_step", "train_step", "train_iter", "gen_step",
-             "update"),
+    "step": ("step", "iteration", "epoch", "iter", "global_step", "training_step", "train_step", "train_iter",
+             "gen_step", "update"),
     "split": ("split", "phase", "mode", "stage"),
     "env": ("env", "environment", "env_name", "env_class", "dataset", "data_source", "domain", "task_type", "suite"),
     "agent": ("agent", "agent_name"),

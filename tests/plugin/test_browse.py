@@ -1,0 +1,295 @@
+"""The pages of the runs below a folder: what they list, how a step is read in the background, and what is refused."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+
+import pytest
+from datasette.app import Datasette
+from datasette.utils import tilde_encode
+
+from datasette_rltracer import serve as pages
+from datasette_rltracer.background import DONE, FAILED, READING, WAITING, Reader
+from rltracer_sqlite.cli.serve import browse_config, prepare_index
+from tests.indexing import rows, value
+from tests.test_browse import touch, write_step
+
+from .conftest import get
+from .html import links, words
+from .test_hostile import PAYLOADS, Elements
+
+pytestmark = pytest.mark.asyncio
+BROWSE = "/-/rltracer/index/browse"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Return a folder of two runs, and one that can only be told by its content."""
+    root = tmp_path / "runs"
+    for step in (1, 2):
+        write_step(root / "team/first", step, f"question of step {step}", "another")
+    write_step(root / "second", 7, "a third")
+    touch(root, "notes/log.jsonl")
+    return root
+
+
+@pytest.fixture
+def browse(runs, tmp_path):
+    """Return a function that makes a Datasette which offers the runs."""
+
+    def make(root=runs, fts=False, **options):
+        file = prepare_index(root, tmp_path / "index.sqlite")
+        config = browse_config(root.resolve(), file, fts=fts)
+        return Datasette([str(file)], metadata={**config, **options.pop("metadata", {})}, **options)
+
+    return make
+
+
+async def read(datasette, address):
+    """Open a step, wait until it has been read, and return where that leads."""
+    response = await datasette.client.get(address)
+    assert response.status_code == 202, response.text[:300]
+    assert pages._browser(datasette).reader.wait(60)
+    response = await datasette.client.get(f"{address}?waited=1")
+    assert response.status_code == 302, words(response.text)
+    return response.headers["location"]
+
+
+async def test_the_first_page_leads_to_the_runs(browse):
+    response = await browse().client.get("/-/rltracer")
+    assert (response.status_code, response.headers["location"]) == (302, BROWSE)
+
+
+async def test_the_runs_are_listed(browse):
+    page = await get(browse(), BROWSE)
+    cells = [words(row) for row in re.findall(r"<tr data-row>(.*?)</tr>", page, re.DOTALL)]
+    assert len(cells) == 3
+    assert {cell.split()[0] for cell in cells[:2]} == {"team/first", "second"}
+    assert cells[2].startswith("notes perhaps: only its content can tell")
+    assert "1 – 2" in " ".join(cells)
+    assert all("not read" in cell for cell in cells)
+
+
+async def test_a_run_is_looked_for_by_name(browse):
+    page = await get(browse(), f"{BROWSE}?q=FIRST")
+    assert re.findall(r'<td class="path"><a[^>]*>([^<]*)', page) == ["team/first"]
+    assert "1 of 3 runs" in words(page)
+    assert "No run of such a name" in await get(browse(), f"{BROWSE}?q=nothing")
+
+
+async def test_a_new_run_is_found_when_asked_for(browse, runs):
+    datasette = browse()
+    await get(datasette, BROWSE)
+    write_step(runs / "third", 1, "x")
+    assert "third" not in words(await get(datasette, BROWSE))
+    [again] = links(await get(datasette, BROWSE), "look again")
+    assert "third" in words(await get(datasette, again))
+
+
+async def test_a_step_is_read_when_it_is_opened(browse, tmp_path):
+    datasette = browse()
+    [address] = links(await get(datasette, f"{BROWSE}/{tilde_encode('team/first')}"), "step 2")
+    location = await read(datasette, address)
+    page = await get(datasette, location)
+    assert "question of step 2" in page
+    assert "question of step 1" not in page
+    assert (
+        rows(tmp_path / "index.sqlite", "select name, step from trajectories t join runs r on r.id = run_id")
+        == [("team/first", 2)] * 2
+    )
+    listed = words(await get(datasette, f"{BROWSE}/{tilde_encode('team/first')}"))
+    assert "1 of 2 steps read" in listed
+    assert "step 2 train 1" in listed
+    assert "read: 2 trajectories" in listed
+    assert "1 step, 2 trajectories" in words(await get(datasette, BROWSE))
+
+
+async def test_a_step_that_has_been_read_is_led_to_at_once(browse):
+    datasette = browse()
+    address = f"{BROWSE}/second/7"
+    location = await read(datasette, address)
+    response = await datasette.client.get(address)
+    assert (response.status_code, response.headers["location"]) == (302, location)
+
+
+async def test_what_is_new_in_a_step_is_read_when_it_is_opened_again(browse, runs, tmp_path):
+    datasette = browse()
+    await read(datasette, f"{BROWSE}/second/7")
+    write_step(runs / "second", 7, "a third", "a fourth")
+    await read(datasette, f"{BROWSE}/second/7")
+    assert value(tmp_path / "index.sqlite", "select count(*) from trajectories") == 2
+
+
+async def test_all_steps_can_be_read(browse, tmp_path):
+    location = await read(browse(), f"{BROWSE}/{tilde_encode('team/first')}/all")
+    assert re.fullmatch(r"/-/rltracer/index/run/\d+", location)
+    assert value(tmp_path / "index.sqlite", "select count(distinct step) from trajectories") == 2
+
+
+async def test_messages_can_be_made_searchable_as_they_are_read(browse):
+    datasette = browse(fts=True)
+    await read(datasette, f"{BROWSE}/second/7")
+    assert "<mark>third</mark>" in await get(datasette, "/-/rltracer/index/search?q=third")
+
+
+async def test_the_waiting_page_looks_again_by_itself(browse, monkeypatch):
+    monkeypatch.setattr(Reader, "_work", lambda self: None)
+    datasette = browse()
+    page = await get(datasette, f"{BROWSE}/second/7", 202)
+    [again] = re.findall(r'<meta http-equiv="refresh" content="1;url=([^"]+)"', page)
+    assert html.unescape(again) == f"{BROWSE}/second/7?waited=1"
+    assert "It is waiting." in words(page)
+    assert "waiting behind 1 other step" in words(await get(datasette, f"{BROWSE}/{tilde_encode('team/first')}/1", 202))
+    job = pages._browser(datasette).reader.job("second", "7")
+    job.state, job.read, job.total = READING, 500, 2000
+    page = await get(datasette, f"{BROWSE}/second/7", 202)
+    assert '<progress value="500" max="2000">' in page
+    assert "500 bytes of 2.0 kB read" in words(page)
+
+
+async def test_what_goes_wrong_is_said_and_can_be_tried_again(browse, runs):
+    datasette = browse()
+    file = runs / "second/rollouts/step_7/train/all/traces.jsonl"
+    assert (await datasette.client.get(f"{BROWSE}/second/7")).status_code == 202
+    assert pages._browser(datasette).reader.wait(60)
+    job = pages._browser(datasette).reader.job("second", "7")
+    job.state, job.error = FAILED, "The disk is <full>."
+    page = await get(datasette, f"{BROWSE}/second/7", 409)
+    assert "The disk is &lt;full&gt;." in page
+    assert "http-equiv" not in page
+    file.write_bytes(file.read_bytes() * 2)
+    [again] = links(page, "try again")
+    assert (await datasette.client.get(again)).status_code == 202
+    assert pages._browser(datasette).reader.wait(60)
+    assert pages._browser(datasette).reader.job("second", "7").state == DONE
+
+
+async def test_a_folder_without_rollouts_is_said_so(browse):
+    page = await get(browse(), f"{BROWSE}/notes", 404)
+    assert "holds no rollouts of a known format" in words(page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["..", "../outside", "/etc", "team/../../outside", "link", "nothing", "team/first/../../..", "\0", "team\0/first"],
+)
+@pytest.mark.parametrize("step", ["", "/1", "/all"])
+async def test_no_address_leads_out_of_the_folder(browse, runs, tmp_path, path, step):
+    write_step(tmp_path / "outside", 1, "secret")
+    (runs / "link").symlink_to(tmp_path / "outside")
+    datasette = browse()
+    response = await datasette.client.get(f"{BROWSE}/{tilde_encode(path)}{step}")
+    assert response.status_code in (400, 404)
+    assert "secret" not in response.text
+    assert value(tmp_path / "index.sqlite", "select count(*) from runs") == 0
+
+
+@pytest.mark.parametrize("step", ["8", "x", "-1", "none", "9" * 20, "7~2F..", "all/1"])
+async def test_a_step_that_is_not_there_is_not_found(browse, step):
+    assert (await browse().client.get(f"{BROWSE}/second/{step}")).status_code == 404
+
+
+async def test_a_run_that_has_become_a_link_is_not_read(browse, runs, tmp_path):
+    datasette = browse()
+    await get(datasette, BROWSE)
+    write_step(tmp_path / "outside", 7, "secret")
+    (runs / "second").rename(tmp_path / "moved")
+    (runs / "second").symlink_to(tmp_path / "outside")
+    await get(datasette, f"{BROWSE}/second/7", 404)
+
+
+async def test_without_the_configuration_there_are_no_such_pages(browse, runs, tmp_path):
+    datasette = Datasette([str(prepare_index(runs, tmp_path / "index.sqlite"))])
+    for path in ("/-/rltracer", BROWSE, f"{BROWSE}/second", f"{BROWSE}/second/7"):
+        await get(datasette, path, 404)
+
+
+async def test_another_database_has_no_such_pages(browse, runs, tmp_path):
+    datasette = browse()
+    other = prepare_index(runs, tmp_path / "other.sqlite")
+    datasette.add_database(
+        type(datasette.databases["index"])(datasette, path=str(other), is_mutable=True), name="other"
+    )
+    await get(datasette, "/-/rltracer/other/browse", 404)
+
+
+async def test_the_pages_need_permission(browse, tmp_path):
+    databases = {"index": {"tables": {"trajectories": {"allow": {"id": "root"}}}}}
+    datasette = browse(metadata={"databases": databases})
+    for path in (BROWSE, f"{BROWSE}/second", f"{BROWSE}/second/7"):
+        await get(datasette, path, 403)
+    assert value(tmp_path / "index.sqlite", "select count(*) from runs") == 0
+
+
+async def test_links_stay_below_the_base_url(browse):
+    datasette = browse(settings={"base_url": "/prefix/"})
+    for path in (BROWSE, f"{BROWSE}/second"):
+        found = re.findall(r'(?:href|src|action)="(/[^"]*)', await get(datasette, path))
+        assert found
+        assert all(address.startswith("/prefix/") for address in found)
+    page = await get(datasette, f"{BROWSE}/second/7", 202)
+    assert 'content="1;url=/prefix/-/rltracer/' in page
+    assert pages._browser(datasette).reader.wait(60)
+
+
+async def test_other_pages_answer_while_a_step_is_read(browse, runs):
+    write_step(runs / "large", 1, *(f"question {count}" for count in range(3000)))
+    datasette = browse()
+    assert (await datasette.client.get(f"{BROWSE}/large/1")).status_code == 202
+    reader, answered = pages._browser(datasette).reader, 0
+    while reader.job("large", "1").state in (WAITING, READING):
+        assert (await datasette.client.get("/index/trajectories")).status_code == 200
+        answered += 1
+    assert answered > 0
+    assert reader.job("large", "1").state == DONE
+
+
+async def test_steps_are_read_one_after_the_other_and_once(browse, monkeypatch):
+    done = []
+
+    def read_slowly(self, job):
+        time.sleep(0.01)
+        done.append((job.path, job.step))
+
+    monkeypatch.setattr(Reader, "_read", read_slowly)
+    datasette = browse()
+    for _ in range(3):
+        for path, step in (("second", "7"), ("team~2Ffirst", "1"), ("team~2Ffirst", "2")):
+            assert (await datasette.client.get(f"{BROWSE}/{path}/{step}")).status_code == 202
+    assert pages._browser(datasette).reader.wait(60)
+    assert done == [("second", "7"), ("team/first", "1"), ("team/first", "2")]
+
+
+async def test_a_reading_that_breaks_off_does_not_stop_the_next(browse, monkeypatch):
+    def break_off(self, job):
+        if job.path == "second":
+            raise RuntimeError("not foreseen")
+
+    monkeypatch.setattr(Reader, "_read", break_off)
+    datasette = browse()
+    for path in ("second/7", "team~2Ffirst/1"):
+        await datasette.client.get(f"{BROWSE}/{path}")
+    reader = pages._browser(datasette).reader
+    assert reader.wait(60)
+    assert (reader.job("second", "7").state, reader.job("team/first", "1").state) == (FAILED, DONE)
+
+
+@pytest.mark.parametrize(
+    "name", [text for text in PAYLOADS if "/" not in text and "\0" not in text and "\ud800" not in text]
+)
+async def test_a_hostile_name_is_only_text(tmp_path, name):
+    root = tmp_path / "runs"
+    write_step(root / name, 1, "x")
+    file = prepare_index(root, tmp_path / "index.sqlite")
+    datasette = Datasette([str(file)], metadata=browse_config(root.resolve(), file))
+    [run] = re.findall(r'<td class="path"><a href="([^"]+)"', await get(datasette, BROWSE))
+    for address in (BROWSE, html.unescape(run)):
+        parser = Elements()
+        page = await get(datasette, address)
+        parser.feed(page[page.index('<div class="reading">') : page.index("</main>")])
+        for tag, attributes in parser.found:
+            assert tag not in {"script", "img", "svg", "iframe", "style"}
+            assert not any(attribute.startswith("on") for attribute in attributes)
+    assert "step/1/1" in await read(datasette, f"{html.unescape(run)}/1")

@@ -1,0 +1,222 @@
+"""Two trajectories side by side: how their turns are aligned, where they part, and the page that shows it."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from datasette.app import Datasette
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasette_rltracer.alignment import align
+from tests.indexing import index
+from tests.layouts.records import message, nodes_of, trace
+
+from .conftest import TRACES, get, write_run
+from .html import links, words
+from .test_hostile import PAYLOADS, Elements, hostile_trace
+
+COMPARE = "/-/rltracer/run/compare"
+
+
+def call(name, arguments="{}", id="c"):
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def conversation(*texts, role="assistant"):
+    """Return a prompt and the messages that follow it."""
+    return [message("user", "Prompt."), *(message(role, text) for text in texts)]
+
+
+def shape(rows):
+    """Return each row as (left message, right message, mark)."""
+    return [
+        (row.left and row.left.number, row.right and row.right.number, "same" if row.same else "first" * row.first)
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "shared", "rows"),
+    [
+        (["a", "b"], ["a", "c"], 2, [(2, 2, "first")]),
+        (["a"], ["b"], 1, [(1, 1, "first")]),
+        (["a"], ["a"], 2, []),
+        (["a"], ["a", "b"], 2, [(None, 2, "first")]),
+        (["a", "b"], [], 1, [(1, None, "first"), (2, None, "")]),
+        (["a", "same", "b"], ["c", "same", "d"], 1, [(1, 1, "first"), (2, 2, "same"), (3, 3, "")]),
+        (["a", "x", "same"], ["b", "same"], 1, [(1, 1, "first"), (2, None, ""), (3, 2, "same")]),
+    ],
+)
+def test_alignment(left, right, shared, rows):
+    found = align(conversation(*left), conversation(*right))
+    assert (found.shared, shape(found.rows)) == (shared, rows)
+    assert found.identical == (left == right)
+
+
+def test_turns_that_differ_stand_beside_their_own_kind():
+    left = [message("user", "one"), message("assistant", "two"), message("user", "three")]
+    right = [message("assistant", "zwei"), message("user", "drei")]
+    assert shape(align(left, right).rows) == [(0, None, "first"), (1, 0, ""), (2, 1, "")]
+
+
+def test_ids_of_calls_are_chance():
+    sides = [
+        [message("assistant", "", tool_calls=[call("ls", id=id)]), message("tool", "a b", tool_call_id=id)]
+        for id in ("call_1", "call_2")
+    ]
+    assert align(*sides).identical
+
+
+def test_a_call_and_its_results_are_not_torn_apart():
+    calls = [call("ls", id="1"), call("wc", id="2")]
+    sides = [
+        [
+            message("user", "Prompt."),
+            message("assistant", "", tool_calls=calls),
+            message("tool", "same", tool_call_id="1"),
+            message("tool", text, tool_call_id="2"),
+        ]
+        for text in ("left", "right")
+    ]
+    found = align(*sides)
+    assert (found.shared, shape(found.rows)) == (1, [(1, 1, "first")])
+    texts = [(block.kind, block.same) for block in found.rows[0].left.blocks]
+    assert texts == [("call", True), ("result", True), ("call", True), ("result", False)]
+
+
+def test_the_first_text_that_differs_is_told_apart_at_a_word():
+    found = align(conversation("The answer is 14, since"), conversation("The answer is 17, since"))
+    [row] = found.rows
+    assert [side.blocks[0].shared for side in (row.left, row.right)] == [len("The answer is ")] * 2
+
+
+@given(*[st.lists(st.sampled_from(["a", "b", "c"]), max_size=12)] * 2)
+def test_every_turn_stands_once_and_in_its_order(left, right):
+    found = align(conversation(*left), conversation(*right))
+    for number, texts in (("left", left), ("right", right)):
+        numbers = [getattr(row, number).number for row in found.rows if getattr(row, number)]
+        assert numbers == list(range(found.shared, len(texts) + 1))
+    assert sum(row.first for row in found.rows) == (left != right)
+
+
+@pytest.mark.asyncio
+async def test_the_page_shows_where_they_part(tmp_path):
+    traces = [
+        trace(conversation("The sum is 12.", "So 12."), id="l", rewards={"ok": {"score": 1.0}}, stop_condition="done"),
+        trace(conversation("The sum is 13.", "So 12."), id="r", rewards={"ok": {"score": 0.0}}, stop_condition="limit"),
+    ]
+    write_run(tmp_path / "run", traces)
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    page = await get(Datasette([str(tmp_path / "run.sqlite")]), f"{COMPARE}?a=1&b=2")
+    said = words(page)
+    assert "The first 1 message is the same (user): 7 characters" in said
+    assert "Here they part, in message 2." in said
+    assert "The same on both sides: assistant, message 3" in said
+    assert "reward 1 0" in said
+    assert "stopped done limit" in said
+    assert '<span class="shared">The sum is </span><span class="parting"' in page
+    assert said.index("The first 1 message") < said.index("Here they part") < said.index("The same on both sides")
+
+
+@pytest.mark.asyncio
+async def test_the_best_and_the_worst_of_a_group(datasette):
+    group = re.search(r"/group/(\d+)", await get(datasette, "/-/rltracer/run/trajectory/3"))[1]
+    for query, pair in ((f"group={group}", "a=3&b=2"), ("a=2", "a=2&b=3"), ("a=3", "a=3&b=2"), ("a=4", "a=4&b=3")):
+        response = await datasette.client.get(f"{COMPARE}?{query}")
+        assert (response.status_code, response.headers["location"]) == (302, f"{COMPARE}?{pair}")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 400), ("a=x&b=1", 400), ("a=1&b=-1", 400), ("a=1&b=99", 404), ("a=99999999999999999999&b=1", 400),
+        ("group=99", 404), ("a=1", 404), ("a=2&b=3&a_branch=9", 404), ("a=2&b=3&a_branch=0", 404), ("a=2&b=2", 200),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_compared(datasette, query, status):
+    page = await get(datasette, f"{COMPARE}?{query}", status)
+    assert "Traceback" not in page
+
+
+@pytest.mark.asyncio
+async def test_the_same_trajectory_is_the_same(datasette):
+    assert "They are the same, message for message." in words(await get(datasette, f"{COMPARE}?a=1&b=1"))
+
+
+@pytest.mark.asyncio
+async def test_a_branch_can_be_chosen(tmp_path):
+    said = [message("user", "Pick."), message("assistant", "left"), message("assistant", "right")]
+    write_run(tmp_path / "run", [trace(nodes=nodes_of(said, [None, 0, 0])), trace(said[:2])])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    assert "They are the same" in await get(datasette, f"{COMPARE}?a=1&b=2&a_branch=1")
+    page = words(await get(datasette, f"{COMPARE}?a=1&b=2"))
+    assert "branch 2 of 2" in page
+    assert "Here they part, in message 2" in page
+
+
+@pytest.mark.asyncio
+async def test_siblings_are_one_click_away(datasette):
+    page = await get(datasette, f"{COMPARE}?a=2&b=3")
+    cells = re.findall(r'<a class="cell \w+" href="([^"]+)"( aria-current="page")?', page)
+    assert [(html.unescape(address), bool(now)) for address, now in cells] == [
+        (f"{COMPARE}?a=2&b=3", True),
+        (f"{COMPARE}?a=2&b=4", False),
+    ]
+    assert links(page, "swap sides") == [f"{COMPARE}?a=3&b=2"]
+
+
+@pytest.mark.asyncio
+async def test_a_record_that_cannot_be_read_leaves_the_facts(datasette, folder):
+    (folder / "run" / TRACES).unlink()
+    page = words(await get(datasette, f"{COMPARE}?a=2&b=3", 404))
+    assert "not there any more" in page
+    assert "reward 0.5 1" in page
+
+
+@pytest.mark.asyncio
+async def test_long_conversations_are_compared_from_where_they_part(tmp_path):
+    same = [f"line {count}" for count in range(400)]
+    write_run(tmp_path / "run", [trace(conversation(*same, "left")), trace(conversation(*same, "right"))])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    page = words(await get(Datasette([str(tmp_path / "run.sqlite")]), f"{COMPARE}?a=1&b=2"))
+    assert "The first 401 messages are the same" in page
+    assert "messages 1 – 200 of 401 shown" in page
+    assert "Here they part, in message 402." in page
+
+
+@pytest.mark.asyncio
+async def test_every_link_leads_somewhere_below_the_base_url(serve):
+    datasette = serve(settings={"base_url": "/prefix/"})
+    page = await get(datasette, f"{COMPARE}?a=2&b=3")
+    found = {html.unescape(link) for link in re.findall(r'(?:href|src)="(/[^"#]+)', page)}
+    assert found
+    for address in found:
+        assert address.startswith("/prefix/")
+        assert (await datasette.client.get(address.removeprefix("/prefix"))).status_code in (200, 302), address
+
+
+@pytest.mark.asyncio
+async def test_the_page_needs_permission(serve):
+    datasette = serve(metadata={"databases": {"run": {"tables": {"trajectories": {"allow": {"id": "root"}}}}}})
+    for query in ("a=2&b=3", "a=2", "group=2"):
+        await get(datasette, f"{COMPARE}?{query}", 403)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("text", PAYLOADS)
+async def test_a_payload_everywhere_is_only_text(tmp_path, text):
+    write_run(tmp_path / "run", [hostile_trace(text), trace([message(text, text + "x")])])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    page = await get(Datasette([str(tmp_path / "run.sqlite")]), f"{COMPARE}?a=1&b=2")
+    parser = Elements()
+    parser.feed(page[page.index('<div class="reading">') : page.index("</main>")])
+    for tag, attributes in parser.found:
+        assert tag not in {"script", "img", "svg", "iframe", "object", "template", "style", "form"}
+        assert not any(name.startswith("on") for name in attributes)
+        assert attributes.get("href", "/").startswith(("/", "#"))
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
