@@ -23,6 +23,8 @@ def code_blocks(text: str) -> list[tuple[bool, str]]:
 
     A block of code begins and ends with its fence; one that is never closed goes to the end, as in Markdown.
     """
+    if "```" not in text and "~~~" not in text:
+        return [(False, text)] if text else []
     blocks: list[tuple[bool, str]] = []
     begin, opened = 0, ""
     for fence in FENCE.finditer(text):

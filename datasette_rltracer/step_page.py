@@ -161,9 +161,7 @@ def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[s
         GroupRow(
             url=group_url(datasette, database, row["id"], carried),
             preview=visible(row["preview"]),
-            env=visible(
-                " · ".join(str(row[name])[:40] for name in ("env", "split") if row[name] not in (None, "train"))
-            ),
+            env=visible(_env_words(row)),
             is_silent=row["zero_variance"] == 1,
             cells=(
                 rate_bar(row["successes"], row["scored"], row["trajectories"]),
@@ -175,6 +173,12 @@ def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[s
         )
         for row in rows
     ]
+
+
+def _env_words(row: dict[str, Any]) -> str:
+    """Return the env of a group, and its split where that is not the usual one."""
+    split = None if row["split"] == "train" else row["split"]
+    return " · ".join(str(value)[:40] for value in (row["env"], split) if value)
 
 
 def _buckets(rows: list[dict[str, Any]], selection: Selection, here: Any) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,12 @@ from markupsafe import Markup, escape
 # bidirectional marks, tag characters, and halves of surrogate pairs, which cannot be sent as UTF-8 at all.
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]|\r(?!\n)"
+    "\U000e0000-\U000e007f]"
 )
-EXACT = re.compile(INVISIBLE.pattern.replace("\r(?!\n)", "\r"))
+LONE_RETURN = re.compile("\r(?!\n)")
+RETURN = re.compile("\r")
+# For ASCII, translating and comparing is ten times as fast as searching.
+CONTROLS = {code: "?" for code in (*range(32), 127) if chr(code) not in "\t\n\r"}
 # The tokens of a JSON text. A string is taken whole, so what looks like a bracket inside one is not one; so is an
 # array of numbers, which nobody wants to read one to a line.
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\[\]{}"]*\]|[\[\]{},:]|[^\s\[\]{},:"]+|"')
@@ -26,7 +30,7 @@ TOO_DEEP = "(nested too deeply to show here; the raw record has it)"
 
 def visible(text: Any) -> Markup:
     """Return text as HTML in which every invisible character is a marked symbol with its name."""
-    return Markup(INVISIBLE.sub(_marked, str(escape("" if text is None else str(text)))))
+    return Markup(_shown(str(escape("" if text is None else str(text))), LONE_RETURN, _marked))
 
 
 def exact(text: str) -> Markup:
@@ -34,12 +38,18 @@ def exact(text: str) -> Markup:
 
     A browser reads CR LF as LF alone, so without this a recorded text and the text on the page would differ.
     """
-    return Markup(EXACT.sub(_marked, str(escape(text))))
+    return Markup(_shown(str(escape(text)), RETURN, _marked))
 
 
 def plain(text: Any) -> str:
     """Return text whose invisible characters are symbols: for titles and attributes, where no mark-up can stand."""
-    return INVISIBLE.sub(lambda found: symbol(found[0]), "" if text is None else str(text))
+    return _shown("" if text is None else str(text), LONE_RETURN, lambda found: symbol(found[0]))
+
+
+def _shown(text: str, returns: re.Pattern[str], mark: Callable[[re.Match[str]], str]) -> str:
+    if not text.isascii() or text.translate(CONTROLS) != text:
+        text = INVISIBLE.sub(mark, text)
+    return returns.sub(mark, text) if "\r" in text else text
 
 
 def symbol(character: str) -> str:

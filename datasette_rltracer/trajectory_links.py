@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from .addresses import (
@@ -45,10 +46,10 @@ class Links:
 
     def message(self, number: int, branch: int | None = None) -> str:
         """Return the address of a message that stays good when the index is made again."""
-        address = permanent_url(*self._where, self._row["run"], self._row["uid"], branch=branch, message=number)
-        return f"{address}#m{number}"
+        which = f"branch={branch}&" if branch is not None else ""
+        return f"{self.permanent}?{which}message={number}#m{number}"
 
-    @property
+    @cached_property
     def permanent(self) -> str:
         """Return the address of the trajectory that stays good when the index is made again."""
         return permanent_url(*self._where, self._row["run"], self._row["uid"])

@@ -28,6 +28,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "step_values": {"label_column": "name", "facets": ["run_id"]},
     "problems": {"label_column": "reason", "facets": ["shard_id"]},
 }
+# What stands for a facet of the plugin where there is no plugin.
+PLAIN_FACETS = {str({"passrate": "pass_rate"}): "pass_bucket"}
 DESCRIPTION = "Rollouts of reinforcement-learning runs: where each trajectory is, and what it can be selected by."
 
 
@@ -65,10 +67,15 @@ def table_metadata() -> dict[str, dict[str, Any]]:
 def datasette_metadata(database: str) -> dict[str, Any]:
     """Return the content of a metadata.yml for an index that Datasette serves under the name `database`.
 
-    It works on Datasette 0.65 and on 1.0, which moves facets, labels and order to its configuration by itself.
+    It works on Datasette 0.65 and on 1.0, which moves facets, labels and order to its configuration by itself, and
+    it works without the plugin: the facet in bins, which is the plugin's, gives way to the column of the bins.
     """
     # sqlite-utils keeps its list of migrations in the same file; nobody reads it in a browser.
     tables = {**table_metadata(), "_sqlite_migrations": {"hidden": True}}
+    for settings in tables.values():
+        if "facets" in settings:
+            plain = [PLAIN_FACETS.get(str(facet), facet) for facet in settings["facets"]]
+            settings["facets"] = [facet for facet in plain if isinstance(facet, str)]
     return {"databases": {database: {"description": DESCRIPTION, "tables": tables}}}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from rltracer_sqlite.index import derived, statistics
 from rltracer_sqlite.index.columns import BUILT_IN, column_name
 from rltracer_sqlite.index.database import open_for_writing
+from rltracer_sqlite.index.migrations import statements
 
 Row = Mapping[str, Any]
 GROUP_KEY = ("run", "step", "split", "env", "prompt", "group")

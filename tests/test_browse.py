@@ -47,7 +47,8 @@ def found(root: Path) -> dict[str, RunFolder]:
         (["outputs/a/run_default/rollouts/step_1/train/all/traces.jsonl", "outputs/b/rollouts/step_1/rank_0.bin"],
          {"outputs/a", "outputs/b"}),
         (["a/outputs/evals/math--qwen/1f/results.jsonl", "a/outputs/evals/code--qwen/2e/results.jsonl"], {"a"}),
-        (["a/monitors/file/traces/stream/00000.jsonl.zst", "a/monitors/file/traces/annotations/orch/00000.jsonl"], {"a"}),
+        (["a/monitors/file/traces/stream/00000.jsonl.zst"], {"a"}),
+        (["a/monitors/file/traces/annotations/orch/00000.jsonl"], {"a"}),
         (["a/token_exports/step_3/rank_0.jsonl"], {"a"}),
         (["rollouts/step_1/train/all/traces.jsonl"], {"."}),
         (["step_1/train/all/traces.jsonl"], {"."}),
@@ -207,9 +208,10 @@ def test_the_process_says_what_is_wrong(tmp_path: Path) -> None:
     assert "holds no rollouts" in str(said["error"])
 
 
-def test_a_module_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:
+def test_a_module_in_the_current_folder_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if sys.version_info < (3, 11):
         pytest.skip("Python 3.10 cannot leave the current folder out")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     (tmp_path / "json.py").write_text("raise SystemExit('taken')")
     command = [sys.executable, "-m", "rltracer_sqlite.browse.read", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, env=safe_environment(), cwd=tmp_path, check=False)

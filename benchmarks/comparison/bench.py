@@ -106,10 +106,10 @@ class GrowingFile:
 
     def prepare(self, side: str) -> Path:
         """Put file and index back to what they were, append ten records, and return the index to bring up to date."""
+        self.put_back()
         index = self.bench.indexed_database(side, BIG)
         grown = self.bench.fresh(side, "grown")
         shutil.copyfile(index, grown)
-        self.put_back()
         append_lines(self.path, self.more, 10)
         for path in (grown, self.path):
             flush(path)

@@ -9,10 +9,12 @@ replacement, here by its logarithm, with the weight w = calls ** power.
 from __future__ import annotations
 
 import math
+import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -27,9 +29,8 @@ DRAW_BYTES = 8
 TOLD_EVERY = 1000  # prompt groups
 FAR = math.inf  # the length of what has no known one: behind everything that has
 
-
-# Candidates sort in the order in which a quota takes them: (what is first, the draw), id, then what a pair needs.
-Key = tuple[float, bytes]
+# Candidates sort in the order in which a quota takes them: by their key, which is a draw or begins with what comes
+# before it. Behind key and id stands what a pair needs: the reward, and whether it may be the better one.
 Candidate = tuple[Any, ...]
 
 
@@ -48,7 +49,7 @@ class Pick(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """What the candidates of a unit share."""
+    """What the candidates of a unit share; its first fields are the first columns of the question to the index."""
 
     unit: int
     window: int | None
@@ -69,11 +70,11 @@ def rank_candidates(
 
     One pass over the trajectories does both, since passing over them is most of the work.
     """
-    columns = _columns(preferences)
+    ranking = Ranking(run, preferences)
     cases, passes, values = staged(scratch, run, found)
     fails = f"json_group_array({cases}) filter (where not ({passes}))"
-    arrays = ", ".join(f"json_group_array({column}) filter (where {passes})" for column in columns.values())
-    cursor = scratch.attach(run).execute(
+    arrays = ", ".join(f"json_group_array({column}) filter (where {passes})" for column in ranking.columns.values())
+    rows: Iterable[Any] = scratch.attach(run).execute(
         f"""
         select m.unit, g.window, p.key, p.task, b.split, b.env, b.step, {fails}, {arrays}
         from members m
@@ -87,21 +88,16 @@ def rank_candidates(
         """,
         {**parameters(run, preferences), **values},
     )
-    rows: Iterable[Any] = cursor
     if progress is not None:
         total = scratch.connection.execute("select count(*) from members where run = ?", (run.number,)).fetchone()[0]
-        rows = _watched(cursor, total, progress)
-    stages: Counter[int] = Counter()
-    calls: Counter[int] = Counter()
+        rows = _watched(rows, total, progress)
     for table in ("picks", "stages", "calls"):
         scratch.connection.execute(f"delete from {table} where run = ?", (run.number,))
     names = ", ".join(Pick._fields)
-    scratch.insert(
-        f"insert into picks ({names}) values ({', '.join('?' * len(Pick._fields))})",
-        _picks(rows, run, preferences, list(columns), stages, calls),
-    )
-    scratch.insert("insert into stages values (?, ?, ?)", ((run.number, *counted) for counted in stages.items()))
-    scratch.insert("insert into calls values (?, ?, ?)", ((run.number, *counted) for counted in calls.items()))
+    marks = ", ".join("?" * len(Pick._fields))
+    scratch.insert(f"insert into picks ({names}) values ({marks})", ranking.picks(rows))
+    scratch.insert("insert into stages values (?, ?, ?)", ((run.number, *one) for one in ranking.stages.items()))
+    scratch.insert("insert into calls values (?, ?, ?)", ((run.number, *one) for one in ranking.calls.items()))
 
 
 def _watched(rows: Iterable[Any], total: int, progress: Progress) -> Iterator[Any]:
@@ -112,62 +108,108 @@ def _watched(rows: Iterable[Any], total: int, progress: Progress) -> Iterator[An
         yield row
 
 
-def _columns(preferences: ExportPreferences) -> dict[str, str]:
-    """Return what is needed of each trajectory: a JSON array per prompt group costs far less than a row for each."""
-    wanted = {"id": "t.id", "uid": "t.uid", "calls": "t.tool_calls"}
-    if preferences.order is Order.SHORTEST:
-        wanted["tokens"] = "t.completion_tokens"
-    if preferences.mode is ExportMode.PREFERENCE:
-        wanted |= {"reward": "t.reward", "success": "t.success"}
-    return wanted
+class Ranking:
+    """Ranks the candidates of one run, unit by unit, and counts on the way."""
+
+    def __init__(self, run: OpenRun, preferences: ExportPreferences) -> None:
+        self.run, self.preferences = run, preferences
+        self.in_pairs = preferences.mode is ExportMode.PREFERENCE
+        self.stages: Counter[int] = Counter()  # trajectories that fail a stage, and none before it
+        self.calls: Counter[int] = Counter()  # tool calls of those that fail none
+        # A JSON array per prompt group costs far less than a row per trajectory.
+        self.columns = {"id": "t.id", "uid": "t.uid", "calls": "t.tool_calls"}
+        if preferences.order is Order.SHORTEST:
+            self.columns["tokens"] = "t.completion_tokens"
+        if self.in_pairs:
+            self.columns |= {"reward": "t.reward", "success": "t.success"}
+
+    def picks(self, rows: Iterable[Any]) -> Iterator[Pick]:
+        """Yield what the quota of each unit allows, from rows that hold a prompt group each, units together."""
+        for _, parts in groupby(rows, key=itemgetter(0)):
+            groups: list[tuple[int | None, dict[str, list[Any]]]] = []
+            prompt: Prompt | None = None
+            for row in parts:
+                prompt = prompt or Prompt(*row[:6])
+                if row[7] != "[]":
+                    self.stages.update(orjson.loads(row[7]))
+                if row[8] != "[]":
+                    arrays = dict(zip(self.columns, map(orjson.loads, row[8:]), strict=True))
+                    self.calls.update(arrays["calls"])
+                    groups.append((row[6], arrays))
+            if groups and prompt is not None:
+                yield from self._pairs(groups, prompt) if self.in_pairs else self._singles(groups, prompt)
+
+    def _singles(self, groups: list[tuple[int | None, dict[str, list[Any]]]], prompt: Prompt) -> Iterator[Pick]:
+        count, quota = sum(len(arrays["id"]) for _, arrays in groups), self.preferences.quota
+        if self._is_any_order_fine(count):
+            ids = (id for _, arrays in groups for id in arrays["id"])
+            yield from (self._pick(b"", id, None, slot, prompt) for slot, id in enumerate(ids, start=1))
+            return
+        candidates = [one for step, arrays in groups for one in self._candidates(step, arrays)]
+        candidates.sort()
+        for slot, (key, id) in enumerate(candidates[:quota], start=1):
+            yield self._pick(key, id, None, slot, prompt)
+
+    def _is_any_order_fine(self, count: int) -> bool:
+        """Say whether all candidates are taken and nothing tells their order: then drawing them is in vain."""
+        wanted = self.preferences
+        return not wanted.is_limited and not wanted.include_provenance and (not wanted.quota or count <= wanted.quota)
+
+    def _pairs(self, groups: list[tuple[int | None, dict[str, list[Any]]]], prompt: Prompt) -> Iterator[Pick]:
+        """Yield the best with the worst, the second best with the second worst, as long as the margin is wide enough.
+
+        So the margins fall from pair to pair, and a trajectory stands in one pair at most.
+        """
+        quota, least = self.preferences.quota, self.preferences.reward_margin
+        rewards = [reward for _, arrays in groups for reward in arrays["reward"]]
+        if not _is_wide(max(rewards) - min(rewards), least):
+            return
+        candidates = [one for step, arrays in groups for one in self._candidates(step, arrays)]
+        candidates.sort()
+        # Sorting is stable, so that equal rewards stay in the order of the draw.
+        best = sorted((one for one in candidates if one[3]), key=itemgetter(2), reverse=True)
+        worst = sorted(candidates, key=itemgetter(2))
+        for slot, (better, worse) in enumerate(zip(best, worst, strict=False), start=1):
+            if (quota is not None and slot > quota) or not _is_wide(better[2] - worse[2], least):
+                return
+            yield self._pick(better[0], better[1], worse[1], slot, prompt)
+
+    def _candidates(self, step: int | None, arrays: dict[str, list[Any]]) -> Iterable[Candidate]:
+        keys: Iterable[Any] = draw(self.preferences.seed, self.run.name, step, arrays["uid"])
+        if self.preferences.tool_call_sampling_power:
+            keys = weighted(list(keys), arrays["calls"], self.preferences.tool_call_sampling_power)
+        elif self.preferences.order is Order.SHORTEST:
+            lengths = (FAR if tokens is None else tokens for tokens in arrays["tokens"])
+            keys = zip(lengths, keys, strict=True)
+        if not self.in_pairs:
+            return zip(keys, arrays["id"], strict=True)
+        acceptance = Acceptance(self.preferences.acceptance)
+        wanted = int(acceptance is Acceptance.CORRECT)
+        fits = [acceptance is Acceptance.ANY or success == wanted for success in arrays["success"]]
+        return zip(keys, arrays["id"], arrays["reward"], fits, strict=True)
+
+    def _pick(self, key: Any, id: int, other: int | None, slot: int, prompt: Prompt) -> Pick:
+        if not self.preferences.is_limited:
+            return Pick(self.run.number, prompt.unit, prompt.window, id, other, slot)
+        drawn = key if isinstance(key, bytes) else key[1]
+        layer = key[0] if self.preferences.tool_call_sampling_power else self._layer(slot, prompt)
+        identity = prompt_identity(prompt.key, prompt.task)
+        return Pick(self.run.number, prompt.unit, prompt.window, id, other, slot, layer, drawn, identity)
+
+    def _layer(self, slot: int, prompt: Prompt) -> bytes:
+        """Return the draw of a prompt, which orders the picks of one slot among all prompts."""
+        first = self.run.window_bounds(prompt.window, self.preferences.window_size)[0]
+        # An RL prompt is one unit whatever its split and env; which of them was met first must not matter.
+        place = "" if self.preferences.mode is ExportMode.RL else f"{prompt.split}:{prompt.env}:"
+        text = f"{self.preferences.seed}:layer:{slot - 1}:{self.run.name}:{first}:{place}{prompt.key}:{prompt.task}"
+        return sha256(text.encode()).digest()[:DRAW_BYTES]
 
 
-def _picks(
-    rows: Iterable[Any],
-    run: OpenRun,
-    preferences: ExportPreferences,
-    names: list[str],
-    stages: Counter[int],
-    calls: Counter[int],
-) -> Iterator[Pick]:
-    choose = _pairs if preferences.mode is ExportMode.PREFERENCE else _singles
-    for _, parts in groupby(rows, key=lambda row: row[0]):
-        candidates: list[Candidate] = []
-        first: Any = None
-        for row in parts:
-            first = first or row
-            if row[7] != "[]":
-                stages.update(orjson.loads(row[7]))
-            arrays = dict(zip(names, map(orjson.loads, row[8:]), strict=True))
-            if arrays["id"]:
-                calls.update(arrays["calls"])
-                candidates += _candidates(run, row[6], arrays, preferences)
-        if candidates:
-            yield from choose(candidates, Prompt(*first[:6]), run, preferences)
+def _is_wide(margin: float, least: float) -> bool:
+    return margin > 0 and margin >= least
 
 
-def _candidates(
-    run: OpenRun, step: int | None, arrays: dict[str, list[Any]], preferences: ExportPreferences
-) -> Iterable[Candidate]:
-    keys: Iterable[Any] = draw(preferences.seed, run.name, step, arrays["uid"])
-    if preferences.tool_call_sampling_power:
-        power = preferences.tool_call_sampling_power
-        keys = [weighted(drawn, calls, power) for drawn, calls in zip(keys, arrays["calls"], strict=True)]
-    elif preferences.order is Order.SHORTEST:
-        lengths = (FAR if tokens is None else tokens for tokens in arrays["tokens"])
-        keys = zip(lengths, keys, strict=True)
-    if preferences.mode is ExportMode.PREFERENCE:
-        accepted = (_is_accepted(success, preferences) for success in arrays["success"])
-        return zip(keys, arrays["id"], arrays["reward"], accepted, strict=True)
-    return zip(keys, arrays["id"], strict=True)
-
-
-def _is_accepted(success: int | None, preferences: ExportPreferences) -> bool:
-    acceptance = Acceptance(preferences.acceptance)
-    return acceptance is Acceptance.ANY or success == int(acceptance is Acceptance.CORRECT)
-
-
-def draw(seed: int, run: str, step: int | None, uids: list[str]) -> list[bytes]:
+def draw(seed: int, run: str, step: int | None, uids: Sequence[str]) -> list[bytes]:
     """Return a number between 0 and 2**64, as bytes, for each recorded id of a step."""
     prefix = f"{seed}:{run}:{step}:"
     # A record without an id is known by its place; the folders above its file depend on what was indexed.
@@ -175,59 +217,18 @@ def draw(seed: int, run: str, step: int | None, uids: list[str]) -> list[bytes]:
     return [sha256((prefix + text).encode()).digest()[:DRAW_BYTES] for text in texts]
 
 
-def weighted(drawn: bytes, calls: int, power: float) -> Key:
-    """Return the draw of a trajectory with the weight calls ** power; the smallest is taken first.
+def weighted(draws: Sequence[bytes], calls: Sequence[int], power: float) -> list[tuple[float, bytes]]:
+    """Return draws with the weight calls ** power; the smallest is taken first.
 
     No call weighs like one, so that a gentle power stays gentle: a weight of 0 would never be drawn at all.
     """
-    uniform = (int.from_bytes(drawn, "big") + 0.5) / 2 ** (8 * DRAW_BYTES)
-    # Close to 1 the double rounds to 1, whose logarithm would be that of 0.
-    waited = max(-math.log(uniform), 2.0**-65)
-    return math.log(waited) - power * math.log(max(calls, 1)), drawn
-
-
-def _singles(
-    candidates: list[Candidate], prompt: Prompt, run: OpenRun, preferences: ExportPreferences
-) -> Iterator[Pick]:
-    candidates.sort()
-    for slot, (key, id) in enumerate(candidates[: preferences.quota], start=1):
-        yield _pick(key, id, None, slot, prompt, run, preferences)
-
-
-def _pairs(candidates: list[Candidate], prompt: Prompt, run: OpenRun, preferences: ExportPreferences) -> Iterator[Pick]:
-    """Yield the best with the worst, the second best with the second worst, as long as the margin is wide enough.
-
-    So the margins fall from pair to pair, and a trajectory stands in one pair at most.
-    """
-    candidates.sort()
-    best = sorted((one for one in candidates if one[3]), key=lambda one: -one[2])
-    worst = sorted(candidates, key=lambda one: one[2])
-    for slot, (better, worse) in enumerate(zip(best, worst, strict=False), start=1):
-        margin = better[2] - worse[2]
-        too_many = preferences.quota is not None and slot > preferences.quota
-        if too_many or margin <= 0 or margin < preferences.reward_margin:
-            return
-        yield _pick(better[0], better[1], worse[1], slot, prompt, run, preferences)
-
-
-def _pick(
-    key: Any, id: int, other: int | None, slot: int, prompt: Prompt, run: OpenRun, preferences: ExportPreferences
-) -> Pick:
-    if not preferences.is_limited:
-        return Pick(run.number, prompt.unit, prompt.window, id, other, slot)
-    drawn = key if isinstance(key, bytes) else key[1]
-    layer = key[0] if preferences.tool_call_sampling_power else _layer(slot, prompt, run, preferences)
-    identity = prompt_identity(prompt.key, prompt.task)
-    return Pick(run.number, prompt.unit, prompt.window, id, other, slot, layer, drawn, identity)
-
-
-def _layer(slot: int, prompt: Prompt, run: OpenRun, preferences: ExportPreferences) -> bytes:
-    """Return the draw of a prompt, which orders the picks of one slot among all prompts."""
-    first = run.window_bounds(prompt.window, preferences.window_size)[0]
-    # An RL prompt is one unit whatever its split and env; which of them was met first must not matter.
-    place = "" if preferences.mode is ExportMode.RL else f"{prompt.split}:{prompt.env}:"
-    text = f"{preferences.seed}:layer:{slot - 1}:{run.name}:{first}:{place}{prompt.key}:{prompt.task}"
-    return sha256(text.encode()).digest()[:DRAW_BYTES]
+    numbers = struct.unpack(f">{len(draws)}Q", b"".join(draws))
+    weights = {count: power * math.log(max(count, 1)) for count in set(calls)}
+    return [
+        # Close to 1 the double rounds to 1, whose logarithm would be that of 0.
+        (math.log(max(-math.log((number + 0.5) / 2**64), 2.0**-65)) - weights[count], drawn)
+        for number, count, drawn in zip(numbers, calls, draws, strict=True)
+    ]
 
 
 def prompt_identity(key: str, task: str) -> bytes:

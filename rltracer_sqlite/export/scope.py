@@ -70,21 +70,25 @@ def parameters(run: OpenRun, preferences: ExportPreferences) -> dict[str, Any]:
 
 def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> tuple[int, int, int]:
     """Return how many trajectories of a run are available, accepted, and of an accepted difficulty besides."""
-    connection = scratch.attach(run)
-    available = "select ifnull(sum(trajectories), 0) from groups where run = :number"
+    connection, values = scratch.attach(run), {"number": run.number}
     counted = {
         Acceptance.ANY: "trajectories",
         Acceptance.CORRECT: "successes",
         Acceptance.INCORRECT: "scored - successes",
     }[Acceptance(preferences.acceptance)]
-    sums = f"select ifnull(sum({counted}), 0), ifnull(sum(case when fits then {counted} end), 0) from groups"
+    available, chosen, fitting = connection.execute(
+        f"""
+        select ifnull(sum(trajectories), 0), ifnull(sum({counted}), 0),
+            ifnull(sum(case when fits then {counted} end), 0)
+        from groups where run = :number
+        """,
+        values,
+    ).fetchone()
     if preferences.mode is ExportMode.PREFERENCE:
-        sums = f"select count(*), ifnull(sum(g.fits), 0) {CANDIDATES}"
-    condition = accepted(preferences) if preferences.mode is ExportMode.PREFERENCE else "1"
-    values = {"number": run.number}
-    number = "m.run" if preferences.mode is ExportMode.PREFERENCE else "run"
-    row = connection.execute(f"{sums} where {number} = :number and {condition}", values).fetchone()
-    return connection.execute(available, values).fetchone()[0], *row
+        # The index sums up no rewards, so they are counted.
+        sums = f"select count(*), ifnull(sum(g.fits), 0) {CANDIDATES} where m.run = :number and {accepted(preferences)}"
+        chosen, fitting = connection.execute(sums, values).fetchone()
+    return available, chosen, fitting
 
 
 def staged(scratch: Scratch, run: OpenRun, found: list[Condition]) -> tuple[str, str, dict[str, Any]]:

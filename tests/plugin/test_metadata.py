@@ -28,7 +28,7 @@ async def test_tables_and_columns_are_described(datasette):
 
 
 @pytest.mark.parametrize(
-    ("table", "facets"), [("trajectories", ["success", "stop_condition"]), ("prompt_groups", ["pass_rate", "env"])]
+    ("table", "facets"), [("trajectories", ["success", "stop_condition"]), ("prompt_groups", ["zero_variance", "env"])]
 )
 async def test_tables_have_facets(datasette, table, facets):
     page = await get(datasette, f"/run/{table}")
