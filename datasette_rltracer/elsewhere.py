@@ -65,7 +65,7 @@ def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Ans
         "count": len(rows),
         "list": found,
         "spark": spark(points, "pass rate of this prompt", 0, 1),
-        "others": others.rows[0]["runs"] if others.rows else 0,
+        "others": others.first(runs=0)["runs"],
         "table_url": table_url(
             datasette, database, "prompt_groups", run_id=group["run_id"], prompt_id=group["prompt_id"]
         ),

@@ -31,7 +31,7 @@ from .group_rows import (
     shown_rewards,
 )
 from .lists import Query, answers
-from .selection import Pair, Selection, at, in_words, neighbours, read_selection
+from .selection import NO_NEIGHBOURS, Pair, Selection, at, in_words, neighbours, read_selection
 from .text import Text, first_words
 
 LAST_WORDS_LIMIT = 3_000_000  # bytes of all records of a group that are read for their last words unasked
@@ -82,7 +82,8 @@ async def group_page(datasette: Any, request: Any) -> Response:
         neighbours(groups, identity),
         *elsewhere_queries(group),
     )
-    end = ends.rows[0]
+    end = ends.first(trajectories=0, bytes=None, first=None, best=None, worst=None, rewards=0, recorded=0)
+    near = beside.first(**NO_NEIGHBOURS)
     wants_words = request.args.get("words") == "1"
     reads_words = end["bytes"] is not None and end["bytes"] <= (MOST_LAST_WORDS if wants_words else LAST_WORDS_LIMIT)
     prompt, words = await _read(datasette, database, end["first"], [row["id"] for row in listed.rows], reads_words)
@@ -113,7 +114,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
         "words_url": group_url(datasette, database, identity, [*pairs, ("words", "1")]),
         "can_read_words": not reads_words and (end["bytes"] or 0) <= MOST_LAST_WORDS,
         "list": listed,
-        "count": count.rows[0]["trajectories"],
+        "count": count.first(trajectories=len(listed.rows))["trajectories"],
         "start": start,
         "following": here(rows, start + ROWS_ON_A_PAGE),
         "preceding": here(rows, max(start - ROWS_ON_A_PAGE, 0) or None),
@@ -122,9 +123,9 @@ async def group_page(datasette: Any, request: Any) -> Response:
         "chips": [(in_words(pair), here(rows.without(pair))) for pair in rows.chosen],
         "all_url": group_url(datasette, database, identity, [*groups.pairs, *rows.sorting]),
         "choices": _choices(rows, here),
-        "beside": beside.rows[0],
-        "previous_url": _beside(datasette, database, beside.rows[0]["previous"], groups),
-        "next_url": _beside(datasette, database, beside.rows[0]["next"], groups),
+        "beside": near,
+        "previous_url": _beside(datasette, database, near["previous"], groups),
+        "next_url": _beside(datasette, database, near["next"], groups),
         "scope": scope_words(groups, group),
         "beside_url": beside.sql_url,
         "step_url": _step_url(datasette, database, group, groups),

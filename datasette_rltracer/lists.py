@@ -33,6 +33,10 @@ class Answer:
     sql_url: str | None = None
     interrupted: bool = False
 
+    def first(self, **missing: Any) -> dict[str, Any]:
+        """Return the first row, or what is `missing` where there is none."""
+        return self.rows[0] if self.rows else missing
+
 
 async def answers(datasette: Any, request: Any, database: str, *queries: Query) -> list[Answer]:
     """Return the answers to queries, in their order. Raises BadRequest where a filter in one cannot be used."""

@@ -84,7 +84,7 @@ async def overview_page(datasette: Any, request: Any) -> Response:
         "runs": [described_run(datasette, database, row) for row in runs.rows],
         "list": runs,
         "start": start,
-        "count": count.rows[0]["runs"],
+        "count": count.first(runs=len(runs.rows))["runs"],
         "following": overview_url(datasette, database, start=start + RUNS_ON_A_PAGE),
         "preceding": overview_url(datasette, database, start=max(start - RUNS_ON_A_PAGE, 0) or None),
     }

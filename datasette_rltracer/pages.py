@@ -30,7 +30,7 @@ from .lens import read_lens
 from .lists import answers
 from .reading import reading_context, view_of
 from .rows import Episode, Group, episode_traces, prompt_group, trajectory_by_uid
-from .selection import in_words, neighbours
+from .selection import NO_NEIGHBOURS, in_words, neighbours
 from .text import reindented
 
 RECORD_LIMIT = 64 << 20  # bytes of a record that are sent as they are
@@ -90,8 +90,8 @@ async def _beside(datasette: Any, database: str, request: Any, found: Found) -> 
     carried = [*groups.chosen, *groups.sorting, *rows.chosen, *rows.sorting]
     return replace(
         found,
-        beside=one.rows[0] if one.rows else None,
-        beside_groups=several.rows[0] if several.rows else None,
+        beside=one.first(**NO_NEIGHBOURS),
+        beside_groups=several.first(**NO_NEIGHBOURS),
         row_filters=[in_words(pair) for pair in rows.chosen],
         carried=carried,
     )

@@ -30,12 +30,7 @@ select
     (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
     (select sum(state = 'unread') from shards where run_id = r.id) as unread,
     (select sum(state = 'gone') from shards where run_id = r.id) as gone,
-    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems,
-    (select count(distinct error_type) from trajectories where run_id = r.id and error_type is not null) as error_types,
-    (select count(*) from (select 1 from prompt_groups where run_id = r.id group by env, split)) as envs,
-    (select count(*) from (
-        select 1 from prompt_groups where run_id = r.id and scored > 0 group by split, env, prompt_id
-    )) as prompts
+    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems
 from runs r where r.id = :run_id
 """
 
@@ -58,7 +53,7 @@ select
     sum(scored) as scored, sum(successes) as successes,
     sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
         as reward_mean,
-    sum(zero_variance) as zero_signal, count(zero_variance) as judged
+    sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed
 from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
 """
 
@@ -67,14 +62,16 @@ PROMPTS = """
 select
     prompt_id, (select preview from prompts p where p.id = prompt_id) as preview, env, split,
     count(distinct step) as steps, sum(trajectories) as trajectories, sum(scored) as scored,
-    sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group
+    sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group,
+    count(*) over () as listed
 from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
 order by pass_rate{order}, scored desc, prompt_id limit {most}
 """
 
 ERRORS = """
-select error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step, min(id) as example
-from trajectories where run_id = :run_id and error_type is not null
+select
+    error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step, count(*) over () as listed
+from trajectories where +run_id = :run_id and error_type > '' -- the sign keeps the planner to the index of errors
 group by error_type order by count(*) desc, error_type limit {most}
 """
 
@@ -123,6 +120,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "state": state_words(row),
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "found": lists,
+        "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
         "start": start,
         "steps": [_step(datasette, database, identity, step) for step in lists["steps"].rows],
         "envs": [_env(datasette, database, identity, env) for env in lists["envs"].rows],

@@ -18,6 +18,7 @@ from datasette.utils.asgi import BadRequest
 from .lists import Query
 
 Pair = tuple[str, str]
+NO_NEIGHBOURS: dict[str, Any] = {"listed": None, "place": None, "previous": None, "next": None}
 ORDERS = {"_sort": False, "_sort_desc": True}
 MOST_FILTERS = 30
 
@@ -107,7 +108,8 @@ def in_words(pair: Pair) -> str:
 def neighbours(selection: Selection, key: int) -> Query:
     """Return the query for how many rows a selection has, the place of one, and the ids before and after it.
 
-    The place is null where the row is not in the selection; then the first row comes after it.
+    The place is null where the row is not in the selection; then the first row comes after it. Where the query takes
+    too long, NO_NEIGHBOURS stands for its answer.
     """
     condition, parameters = selection.where()
     sql = f"""

@@ -138,3 +138,12 @@ def test_what_is_no_field(text: str) -> None:
         return
     with pytest.raises(ExportError):
         parse_field(text)
+
+
+@pytest.mark.parametrize("option", sorted({name for one in command.params for name in one.opts if name[:2] == "--"}))
+def test_every_option_has_help_and_is_documented(option: str) -> None:
+    docs = (Path(__file__).parents[1] / "docs" / "export.md").read_text(encoding="utf-8")
+    helped = next(one for one in command.params if option in one.opts)
+    assert getattr(helped, "help", None) or option in ("--mode", "--split", "--seed")
+    same = {"--min-difficulty": "difficulty", "--max-difficulty": "difficulty", "--run": "Several databases"}
+    assert same.get(option, option) in docs or option in ("--quiet", "--output")

@@ -18,6 +18,7 @@ COLUMNS = {
     "agent.name": "agent",
     "branches": "branches",
     "completion_tokens": "completion_tokens",
+    "content_kind": "content_kind",
     "dispatch_step": "dispatch_step",
     "effective": "effective",
     "env": "env",

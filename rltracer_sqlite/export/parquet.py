@@ -31,7 +31,7 @@ def write_parquet(file: IO[bytes], rows: Iterable[Row]) -> None:
         import pyarrow.parquet
     except ImportError:
         raise ExportError(
-            "Parquet needs pyarrow: pip install 'datasette-rltracer[retemplate]', or write .jsonl."
+            "Parquet needs pyarrow: pip install 'datasette-rltracer[parquet]', or write .jsonl."
         ) from None
     with tempfile.TemporaryFile() as spool:
         shape = Shape()

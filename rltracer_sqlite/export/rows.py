@@ -31,6 +31,7 @@ def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Row]:
     A branch in which the policy sampled nothing, such as that of another agent, is left out where the record tells.
     Raises RowRejected where no branch holds an answer, or a tool call has no name.
     """
+    _refuse_ids(trajectory)
     branches = [branch for branch in _trained(trajectory) if any(m.get("role") == "assistant" for m in branch)]
     if not branches:
         raise RowRejected("no answer")
@@ -41,6 +42,11 @@ def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Row]:
         if row not in rows:  # a retry that went the same way is not a second example
             rows.append(row)
     return rows
+
+
+def _refuse_ids(trajectory: Trajectory) -> None:
+    if trajectory.metadata.get("content_kind") == "token_ids":
+        raise RowRejected("token ids without text; index the run with --tokenizer")
 
 
 def _trained(trajectory: Trajectory) -> list[list[Message]]:
@@ -131,6 +137,7 @@ def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool
 
     Raises RowRejected where the prompts are not the same, or the continuations are.
     """
+    _refuse_ids(chosen)
     prompt = training_messages(initial_prompt(chosen))
     better, worse = _continuation(chosen, prompt), _continuation(rejected, prompt)
     if better == worse:
@@ -168,6 +175,7 @@ def _difference(trace: list[Any], data: list[Any]) -> str:
 
 def traced_rl_row(trajectory: Trajectory, env: str | None, task_key: str | None) -> Row:
     """Return a prompt row from the trace alone, with datadev's columns; what no trace records is null."""
+    _refuse_ids(trajectory)
     prompt = training_messages(initial_prompt(trajectory))
     if not prompt:
         raise RowRejected("no prompt before the first answer")

@@ -123,7 +123,9 @@ def check_inert(page):
             assert attributes["src"].startswith("/-/static-plugins/")
         assert not any(name.startswith("on") for name in attributes)
         assert attributes.get("href", "/").startswith(("/", "#"))
-    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    # The value of a form's field is not seen, and has to stay what it is.
+    seen = re.sub(r' value="[^"]*"', "", page)
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", seen)
 
 
 @pytest.mark.parametrize("payload", ['"><script>x</script>', "{{7*7}}", "\u202e", "%00"])
@@ -169,6 +171,9 @@ async def test_several_indexes_are_told_apart(folder, tmp_path):
     assert links(page, "Rollouts: other") == ["/-/rltracer/other/"]
 
 
-async def test_a_query_that_takes_too_long_costs_only_its_list(serve):
-    page = words(await get(serve(settings={"sql_time_limit_ms": 1000}), BASE + "/run/1"))
-    assert "not shown: the query took longer" not in page
+async def test_a_query_that_takes_too_long_costs_only_its_list(tmp_path):
+    rows = ({"step": step, "prompt": f"p{number}", "reward": 1.0} for step in range(20) for number in range(100))
+    path = make_index(tmp_path / "run.sqlite", rows)
+    page = await get(Datasette([str(path)], settings={"sql_time_limit_ms": 2}), BASE + "/run/1")
+    assert "not shown: the query took longer than this server allows" in words(page)
+    assert links(page, "demo")
