@@ -9,9 +9,9 @@ from datasette.utils.asgi import BadRequest, NotFound, Response
 from rltracer_sqlite.export import TraceDataExporter
 
 from .access import DATABASE, permitted_index
-from .addresses import table_url
+from .addresses import static_url, table_url
 from .export import BOUNDS, MODES, NUMBERS, SWITCHES, TABLES, filters, preferences, refused, run_specs
-from .frame import render
+from .frame import STYLES, render
 from .stream import Visitor
 
 DEFAULTS = {"_acceptance": "correct", "_per_prompt": "2", "_order": "sample", "_seed": "17"}
@@ -31,6 +31,7 @@ async def export_page(datasette: Any, request: Any) -> Response:
     chosen, mode = filters(request), request.args.get("_preview")
     context: dict[str, Any] = {
         "title": "Export training data",
+        "stylesheets": [static_url(datasette, name) for name in (*STYLES, "export.css")],
         "table": table,
         "filters": chosen,
         "table_url": table_url(datasette, database, table, chosen),

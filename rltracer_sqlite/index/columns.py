@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 from ..sources.base import Entry
 
@@ -52,14 +54,14 @@ class Columns:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Make sure that every path of these entries is known, and count the trajectories that have it."""
-        counts: dict[str, int] = {}
-        for entry in entries:
-            for path, value in entry.values.items():
-                if path in BUILT_IN:
-                    continue
-                counts[path] = counts.get(path, 0) + 1
-                if self.kinds.get(path) != _kind(value):
-                    self._learn(path, _kind(value))
+        found = Counter(chain.from_iterable(zip(e.values, map(type, e.values.values()), strict=True) for e in entries))
+        counts: Counter[str] = Counter()
+        for (path, recorded), count in found.items():
+            if path in BUILT_IN:
+                continue
+            counts[path] += count
+            if self.kinds.get(path) != (kind := _kind(recorded)):
+                self._learn(path, kind)
         self.connection.executemany(
             "update fields set trajectories = trajectories + ? where path = ?",
             [(count, path) for path, count in counts.items()],
@@ -127,8 +129,8 @@ class Columns:
         return name
 
 
-def _kind(value: float | str | None) -> str:
-    return LONG_TEXT if value is None else "text" if isinstance(value, str) else "number"
+def _kind(recorded: type) -> str:
+    return LONG_TEXT if recorded is type(None) else "text" if issubclass(recorded, str) else "number"
 
 
 def add_built_in(connection: sqlite3.Connection) -> None:

@@ -37,7 +37,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         if not fresh:
             _check(connection, path, upgrading=True)
-        if fresh or _version(connection) < SCHEMA_VERSION:
+        if not connection.execute("select count(*) from sqlite_master").fetchone()[0]:
+            _create(connection)
+        elif _version(connection) < SCHEMA_VERSION:
             _migrate(connection)
         connection.execute("select 1 from runs limit 1").fetchall()
     except sqlite3.Error as error:
@@ -50,6 +52,8 @@ def begin_writing(connection: sqlite3.Connection) -> None:
     """Prepare for many rows: a write-ahead log, so that readers are not held up."""
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
+    # 32 MiB of log instead of 4 between two checkpoints, each of which waits for the disk.
+    connection.execute("pragma wal_autocheckpoint = 8192")
 
 
 def finish_writing(connection: sqlite3.Connection) -> None:
@@ -121,11 +125,24 @@ def _check(connection: sqlite3.Connection, path: Path, upgrading: bool = False) 
         raise IndexFileError(f"{path} was made by a newer version (schema {version}); upgrade datasette-rltracer.")
 
 
+def _create(connection: sqlite3.Connection) -> None:
+    from .migrations import create
+
+    # From the start, so that making the schema does not wait for the disk.
+    begin_writing(connection)
+    with transaction(connection):
+        create(connection)
+        _mark(connection)
+
+
 def _migrate(connection: sqlite3.Connection) -> None:
-    # Only a new or an old index pays for the import of sqlite-utils.
     from .migrations import migrate
 
     migrate(connection)
+    _mark(connection)
+
+
+def _mark(connection: sqlite3.Connection) -> None:
     connection.execute(f"pragma application_id = {APPLICATION_ID}")
     connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
 

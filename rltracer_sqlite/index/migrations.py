@@ -3,25 +3,60 @@
 from __future__ import annotations
 
 import sqlite3
-
-from sqlite_utils import Database, Migrations
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from .columns import add_built_in
 from .schema import INDEXES, TABLES
 from .views import VIEWS
 
-migrations = Migrations("rltracer")
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+SET = "rltracer"
+# The table in which sqlite-utils keeps what it has applied.
+APPLIED = """
+create table "_sqlite_migrations" ("id" integer primary key, "migration_set" text, "name" text, "applied_at" text);
+create unique index "idx__sqlite_migrations_migration_set_name" on "_sqlite_migrations" ("migration_set", "name");
+"""
 
 
-@migrations()
-def m001_initial(db: Database) -> None:
+def m001_initial(connection: sqlite3.Connection) -> None:
     for statement in statements(TABLES + INDEXES + VIEWS):
-        db.execute(statement)
-    add_built_in(db.conn)
+        connection.execute(statement)
+    add_built_in(connection)
+
+
+HISTORY = [m001_initial]
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the schema of a new index, the same as `migrate` makes, inside the caller's transaction.
+
+    Importing sqlite-utils takes longer than reading a small run, so that only an old index pays for it.
+    """
+    for statement in statements(APPLIED):
+        connection.execute(statement)
+    for change in HISTORY:
+        change(connection)
+        connection.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values (?, ?, ?)",
+            (SET, change.__name__, str(datetime.now(timezone.utc))),
+        )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the schema of an index to this version."""
+    from sqlite_utils import Database, Migrations
+
+    migrations = Migrations(SET)
+    for change in HISTORY:
+
+        def apply(db: Database, change: Callable[[sqlite3.Connection], None] = change) -> None:
+            change(db.conn)
+
+        migrations(name=change.__name__)(apply)
     migrations.apply(Database(connection))
 
 

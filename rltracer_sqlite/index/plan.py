@@ -71,7 +71,7 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
     with transaction(connection):
         connection.executemany(
             "insert or ignore into steps (run_id, step, split) values (?, ?, ?)",
-            [(run_id, step, split) for step, split in found],
+            [(run_id, step, split) for step, split in sorted(found, key=lambda place: (place[0], place[1] or ""))],
         )
 
 

@@ -137,7 +137,8 @@ class Reading:
             elif self.job.again:
                 self.removed = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
             _close_shard(self.connection, self.job, self.state, self.note)
-            refresh_steps(self.connection, self.writer.run_id)
+            refresh_steps(self.connection, self.writer.run_id, self.writer.touched_steps)
+            self.writer.touched_steps.clear()
 
     def note_in(self, done: Refreshed) -> None:
         """Add what this shard gave to what the whole refresh did."""

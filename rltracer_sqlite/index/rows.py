@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..sources.base import Entry, Problem, Shard, Update
@@ -23,7 +23,8 @@ ENTRY_COLUMNS = (
     "truncated", "ok", "error_type", "episode_id", "group_id", "task_key", "data_idx", "policy_version",
     "started_at", "seconds", "content_kind", "byte_offset", "byte_length", "line", "item", "preview",
 )  # fmt: skip
-FIXED_COLUMNS = ("run_id", "prompt_group_id", "success", "shard_id", "gone")
+read_columns = attrgetter(*ENTRY_COLUMNS)
+FIXED_COLUMNS = ("run_id", "prompt_group_id", "success", "shard_id", "gone", "group_pass_rate")
 
 
 class Existing(NamedTuple):
@@ -44,6 +45,7 @@ class RunWriter:
         self.connection, self.run_id = connection, run_id
         self.columns = Columns(connection)
         self.replaced = False  # has a row been written over?
+        self.touched_steps: set[tuple[int | None, str | None]] = set()  # whose numbers are to be recomputed
         self.rule = self._rule()
         self.producers: dict[int, str | None] = {}
         self.paths: dict[int, str] = {}
@@ -93,6 +95,7 @@ class RunWriter:
         )
         refresh_groups(self.connection, touched_groups)
         mark_steps(self.connection, self.run_id, touched_steps)
+        self.touched_steps |= touched_steps
         return held
 
     # -- trajectories
@@ -133,12 +136,17 @@ class RunWriter:
         groups = self._group_ids(entries)
         next_id = self._next_id()
         dynamic = self.columns.dynamic
+        paths = [path for path, _ in dynamic]
+        for entry in entries:
+            _settle_example(entry)
+        successes = [self._success(entry) for entry in entries]
+        rates = _pass_rates(groups, successes)
         inserts, changes = [], []
         held, touched_groups = set(), set(groups)
         touched_steps = {(entry.step, entry.split) for entry in entries}
-        for entry, group_id in zip(entries, groups, strict=True):
-            _settle_example(entry)
-            row = self._row(entry, group_id, shard_id, dynamic)
+        for entry, group_id, success in zip(entries, groups, successes, strict=True):
+            fixed = self.run_id, group_id, success, shard_id, 0, rates.get(group_id)
+            row = (*fixed, *read_columns(entry), *map(entry.values.get, paths))
             known = existing.get(entry.uid)
             if known is None:
                 inserts.append((next_id, *row))
@@ -160,14 +168,6 @@ class RunWriter:
         )
         self.replaced = self.replaced or bool(changes)
         return held, touched_groups, touched_steps
-
-    def _row(self, entry: Entry, group_id: int, shard_id: int, dynamic: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
-        values = entry.values
-        return (
-            self.run_id, group_id, self._success(entry), shard_id, 0,
-            *[getattr(entry, name) for name in ENTRY_COLUMNS],
-            *[values.get(path) for path, _ in dynamic],
-        )  # fmt: skip
 
     def _success(self, entry: Entry) -> int | None:
         path, threshold, _ = self.rule
@@ -271,6 +271,17 @@ class RunWriter:
         resolve(self.connection, self.run_id, record_uids)
         keep_rewritten(self.connection, self.run_id, record_uids)
         overlay(self.connection, self.run_id, {*record_uids, *ids})
+
+
+def _pass_rates(groups: list[int], successes: list[int | None]) -> dict[int, float]:
+    """Return the pass rate of each group within a batch, so that a group that is whole in it is written once."""
+    counts: dict[int, list[int]] = {}
+    for group_id, success in zip(groups, successes, strict=True):
+        if success is not None:
+            count = counts.setdefault(group_id, [0, 0])
+            count[0] += success
+            count[1] += 1
+    return {group_id: passed / scored for group_id, (passed, scored) in counts.items()}
 
 
 def _settle_example(entry: Entry) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 
 from .columns import resolve_path
@@ -69,14 +69,20 @@ def mark_steps(connection: sqlite3.Connection, run_id: int, steps: Iterable[tupl
     )
 
 
-def refresh_steps(connection: sqlite3.Connection, run_id: int, everything: bool = False) -> None:
-    """Recompute the steps of a run that have changed, or all of them; one without trajectories keeps its nulls."""
+def refresh_steps(
+    connection: sqlite3.Connection, run_id: int, only: Collection[tuple[int | None, str | None]] | None = None
+) -> None:
+    """Recompute the steps of a run that have changed, or `only` some of them; one without trajectories keeps its nulls.
+
+    Steps that are discovered and not read yet have no numbers either, so that after each shard `only` matters.
+    """
     now = utc_now()
     pending = connection.execute(
-        "select id, step, split, trajectories from steps where run_id = ? and (? or indexed_at is null)",
-        (run_id, everything),
+        "select id, step, split, trajectories from steps where run_id = ? and indexed_at is null", (run_id,)
     ).fetchall()
     for identity, step, split, had in pending:
+        if only is not None and (step, split) not in only:
+            continue
         row = connection.execute(STEP_STATISTICS, {"run": run_id, "step": step, "split": split}).fetchone()
         refresh_step_values(connection, run_id, step, split)
         if row[0] or had:

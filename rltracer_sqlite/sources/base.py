@@ -7,9 +7,11 @@ the run's root, so that scanning one shard is a pure function that can run in an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+
+import msgspec
 
 if TYPE_CHECKING:
     from ..model import Trajectory
@@ -52,8 +54,7 @@ class Position(NamedTuple):
 START = Position()
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(msgspec.Struct, gc=False):
     """What the index keeps of one trajectory: where it is, and what it can be selected by."""
 
     uid: str
@@ -71,7 +72,7 @@ class Entry:
     agent: str | None = None
     reward: float | None = None
     # dotted path in the record -> recorded scalar; None: a text too long to be indexed
-    values: dict[str, float | str | None] = field(default_factory=dict)
+    values: dict[str, float | str | None] = {}  # a Struct copies its empty defaults
     effective: int | None = None
     advantage: float | None = None
     ship_step: int | None = None
@@ -95,8 +96,7 @@ class Entry:
     content_kind: str = "messages"
 
 
-@dataclass(slots=True)
-class Update:
+class Update(msgspec.Struct, gc=False):
     """A later fact about a trajectory, found in another place than its record (an annotation)."""
 
     uid: str
@@ -110,8 +110,7 @@ class Update:
     logprob_mean: float | None = None
 
 
-@dataclass(slots=True)
-class Problem:
+class Problem(msgspec.Struct, gc=False):
     """Something that could not be read, or could be read in part only, and why."""
 
     line: int | None

@@ -8,6 +8,8 @@ import re
 import pytest
 from datasette.app import Datasette
 
+from datasette_rltracer import group_page, pages, run_page
+from datasette_rltracer.lists import Query
 from tests.index_factory import make_index
 from tests.indexing import index
 from tests.layouts.records import message, trace
@@ -171,9 +173,19 @@ async def test_several_indexes_are_told_apart(folder, tmp_path):
     assert links(page, "Rollouts: other") == ["/-/rltracer/other/"]
 
 
-async def test_a_query_that_takes_too_long_costs_only_its_list(tmp_path):
-    rows = ({"step": step, "prompt": f"p{number}", "reward": 1.0} for step in range(20) for number in range(100))
-    path = make_index(tmp_path / "run.sqlite", rows)
-    page = await get(Datasette([str(path)], settings={"sql_time_limit_ms": 2}), BASE + "/run/1")
-    assert "not shown: the query took longer than this server allows" in words(page)
-    assert links(page, "demo")
+ENDLESS = "with recursive n(x) as (values (1) union all select x + 1 from n) select count(*) from n"
+
+
+async def test_a_query_that_takes_too_long_costs_only_its_list(serve, monkeypatch):
+    monkeypatch.setattr(run_page, "ERRORS", ENDLESS)
+    page = words(await get(serve(settings={"sql_time_limit_ms": 200}), BASE + "/run/1"))
+    assert "Errors by type not shown: the query took longer than this server allows" in page
+    assert "Steps 1 steps and splits" in page
+
+
+@pytest.mark.parametrize("path", ["/group/1", "/trajectory/1?success=1"])
+async def test_neighbours_that_take_too_long_are_left_out(serve, monkeypatch, path):
+    for module in (group_page, pages):
+        monkeypatch.setattr(module, "neighbours", lambda selection, key: Query(ENDLESS))
+    page = await get(serve(settings={"sql_time_limit_ms": 200}), BASE + path)
+    assert not links(page, "next group")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from datasette.app import Datasette
 
+from datasette_rltracer.export import OWN
 from rltracer_sqlite.cli.export import command
 from tests.export_runs import uids
 from tests.indexing import rows
@@ -114,6 +116,18 @@ async def test_the_form_shows_preferences_and_a_preview(datasette: Datasette) ->
     assert "rows of the table" in html
     assert "tool_calls &lt;= 0" in html
     assert 'name="_per_prompt" value="1"' in html
+
+
+async def test_what_the_form_sends_is_understood(datasette: Datasette, folder: Path) -> None:
+    html = (await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text
+    form = html.partition('<form class="export"')[2].partition("</form>")[0]
+    names = re.findall(r'name="([^"]+)" value="([^"]*)"', re.sub(r"<button.*?>", "", form))
+    chosen = re.findall(r'<select name="([^"]+)"><option value="([^"]*)"', form)
+    boxes = re.findall(r'type="checkbox" name="([^"]+)"', form)
+    query = urlencode([*[pair for pair in names if pair[0] not in boxes], *chosen])
+    response = await get(datasette, f"/run/trajectories.sft?{query}")
+    assert response.content == from_cli(folder)
+    assert set(boxes) | {name for name, _ in [*names, *chosen]} == OWN - {"_preview"} | {"_table", "success"}
 
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,8 @@ LIMITS = {
 }  # fmt: skip
 MAX_TEXT = 200  # characters of a recorded text, or of a dotted path, that the index keeps
 MAX_DEPTH = 3
+KNOWN_PROMPTS = 1024  # prompts whose key and preview are remembered
+SHORT_PROMPT = 1 << 14  # bytes; only prompts up to this length are
 
 
 def trace_entries(record: Record, shard: Shard, offset: int, length: int, line: int) -> Iterator[Entry | Problem]:
@@ -45,8 +48,8 @@ def _trace(
     first_assistant, bad_parents = _measure(entry, nodes)
     if bad_parents:
         yield Problem(line, offset, length, f"message {bad_parents[0]} names a parent that does not come before it")
-    context = [_context_message(node.message) for node in prompt_nodes(nodes, first_assistant)]
-    identify(entry, context, trace.task if isinstance(trace.task, Task) else outer.task, entry.data_idx)
+    prompt = _recorded_prompt(prompt_nodes(nodes, first_assistant))
+    identify(entry, prompt, trace.task if isinstance(trace.task, Task) else outer.task, entry.data_idx)
     _count_tokens(entry, trace, nodes)
     yield entry
 
@@ -123,11 +126,32 @@ def prompt_nodes(nodes: list[Node], first_assistant: int | None) -> list[Node]:
     return path[::-1]
 
 
-def _context_message(message: Any) -> dict[str, Any]:
-    return {"role": message.role, "content": decoded(message.content)}
+class Prompt(NamedTuple):
+    """What the index keeps of the messages of a prompt that has words."""
+
+    key: str
+    preview: str
 
 
-def identify(entry: Entry, context: list[dict[str, Any]], task: Any, example: int | str | None) -> None:
+def prompt_of(context: Sequence[Mapping[str, Any]]) -> Prompt | None:
+    """Return the key and preview of a prompt's messages; None where they have no text at all."""
+    return None if normal.is_empty(context) else Prompt(normal.prompt_key(context), normal.preview(context))
+
+
+def _recorded_prompt(nodes: list[Node]) -> Prompt | None:
+    recorded = tuple((node.message.role, bytes(node.message.content)) for node in nodes)
+    # A long prompt, such as one with images, is not worth its place in the memory of known ones.
+    is_short = sum(len(content) for _, content in recorded) <= SHORT_PROMPT
+    return (_known_prompt if is_short else _known_prompt.__wrapped__)(recorded)
+
+
+@lru_cache(maxsize=KNOWN_PROMPTS)
+def _known_prompt(recorded: tuple[tuple[str | None, bytes], ...]) -> Prompt | None:
+    # The rollouts of a group begin with the same bytes, so most of them need no decoding and hashing.
+    return prompt_of([{"role": role, "content": ANY.decode(raw) if raw else None} for role, raw in recorded])
+
+
+def identify(entry: Entry, prompt: Prompt | None, task: Any, example: int | str | None) -> None:
     """Fill in what says which prompt and task a trajectory is of."""
     if isinstance(task, Task):
         data = task.data or task
@@ -135,13 +159,11 @@ def identify(entry: Entry, context: list[dict[str, Any]], task: Any, example: in
         entry.task_key = short(task.key or task.name)
         entry.task = recorded_uid(task.key or task.hash) or truth_hash(data)
     entry.data_idx = short(example) if isinstance(example, str) else example
-    if normal.is_empty(context):
+    if prompt is None:
         # Without words the record's own example id is all that tells prompts apart.
-        context = [{"role": "example", "content": "" if example is None else f"{entry.env or ''} {example}"}]
-        entry.preview = normal.EMPTY_PREVIEW
-    else:
-        entry.preview = normal.preview(context)
-    entry.prompt_key = normal.prompt_key(context)
+        words = "" if example is None else f"{entry.env or ''} {example}"
+        prompt = Prompt(normal.prompt_key([{"role": "example", "content": words}]), normal.EMPTY_PREVIEW)
+    entry.prompt_key, entry.preview = prompt
 
 
 def truth_hash(data: TaskData | Record) -> str:
@@ -167,7 +189,7 @@ def _failed_episode(episode: Record, shard: Shard, offset: int, length: int, lin
             context += [message for message in content if isinstance(message, dict)]
         elif content:
             context.append({"role": role, "content": content})
-    identify(entry, context, task, None)
+    identify(entry, prompt_of(context), task, None)
     return entry
 
 
@@ -200,7 +222,9 @@ def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1)
         here = (f"{path}.{name}" if path else name).replace("\0", "\N{REPLACEMENT CHARACTER}")
         if len(here) > MAX_TEXT:
             continue  # no name of a column, and nothing to ask for
-        if isinstance(value, dict):
+        if type(value) is float and math.isfinite(value):
+            values[here] = value
+        elif isinstance(value, dict):
             if depth < MAX_DEPTH:
                 add_values(values, here, value, depth + 1)
         elif isinstance(value, (bool, int, float)):
@@ -248,8 +272,12 @@ def _times(timing: Any) -> tuple[float | None, float | None]:
         return start, total
     if (milliseconds := number(timing.get("total_ms"))) is not None:
         return start, milliseconds / 1000
-    ends = [number(span.get("end")) or 0.0 for span in timing.values() if isinstance(span, dict)]
-    return start, (max(ends) - start if ends and start and max(ends) >= start else None)
+    last = None
+    for span in timing.values():
+        end = span.get("end") if isinstance(span, dict) else None
+        if end is not None and (end := number(end)) is not None and (last is None or end > last):
+            last = end
+    return start, last - start if last is not None and start and last >= start else None
 
 
 def decoded(raw: Raw) -> Any:
@@ -316,4 +344,7 @@ def _text(value: Any) -> str | None:
 
 
 def _first(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None

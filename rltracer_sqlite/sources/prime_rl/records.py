@@ -190,6 +190,8 @@ NEXT_ARRAYS = [
         b',"is_content":',
         b',"logprobs":',
         b',"advantages":',
+        # Mostly these three hold nothing; found together they end the search for arrays at once.
+        b',"reference_logprobs":null,"trainer_logprobs":null,"entropies":null',
         b',"reference_logprobs":',
         b',"trainer_logprobs":',
         b',"entropies":',

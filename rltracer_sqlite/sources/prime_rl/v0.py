@@ -18,6 +18,7 @@ from .entries import (
     identify,
     integer,
     place_uid,
+    prompt_of,
     recorded_uid,
     short,
     truth_hash,
@@ -54,7 +55,7 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
     context = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     context = [message for message in context if isinstance(message, dict)] if isinstance(context, list) else []
     example = record.example_id if record.example_id is not None else _example_id(record.id)
-    identify(entry, normal.prompt_context(context), None, example)  # type: ignore[arg-type]
+    identify(entry, prompt_of(normal.prompt_context(context)), None, example)
     entry.task = truth_hash(record)
     usage = record.token_usage if isinstance(record.token_usage, dict) else {}
     entry.prompt_tokens, entry.completion_tokens = (

@@ -1,0 +1,151 @@
+"""Measure the full text: how fast it is built, and how fast a page of a search over 100,000 trajectories answers.
+
+    python -m benchmarks.search [FOLDER]
+
+makes a run of 100,000 trajectories in FOLDER first (default: a temporary one), out of the texts of Python's own
+library, whose words are as many and as unequal as those of rollouts. A page beyond its limit is an error. Building
+is compared with what SQLite alone takes for the same texts, since that is the floor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sqlite3
+import statistics
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import datasette as installed
+from datasette.app import Datasette
+
+from rltracer_sqlite.index.database import finish_writing, open_for_writing
+from rltracer_sqlite.roots import Roots
+from rltracer_sqlite.search import refresh_text
+from rltracer_sqlite.search.records import decode_record, record_text
+from tests.indexing import index
+
+TRAJECTORIES, STEPS = 100_000, 50
+REPEATS = 10
+LIMIT = 500.0  # milliseconds for a page of a search
+SEARCHES = {
+    "a rare phrase": '"the assertion failed loudly"',
+    "a common phrase": '"in the"',
+    "a common word": "self",
+    "a beginning": "test*",
+    "with a filter": "import&success=1&step__gte=25",
+}
+
+
+def texts() -> list[str]:
+    """Return pieces of about 1,200 characters of Python's own library."""
+    library = Path(sysconfig.get_paths()["stdlib"])
+    pieces: list[str] = []
+    for file in sorted(library.rglob("*.py")):
+        whole = file.read_text(encoding="utf-8", errors="replace")
+        pieces += [whole[start : start + 1200] for start in range(0, len(whole), 1200)]
+    return pieces
+
+
+def record(number: int, chance: random.Random, pieces: list[str]) -> str:
+    """Return a trace of four messages and some 3,000 characters."""
+    thought, result = chance.choice(pieces), chance.choice(pieces)
+    if chance.random() < 0.05:
+        result += " the assertion failed loudly"
+    call = {"id": "c", "name": "bash", "arguments": json.dumps({"command": result[:120]})}
+    said = [
+        {"role": "user", "content": pieces[number // 8 % 250][:600]},
+        {"role": "assistant", "reasoning_content": thought[:700], "tool_calls": [call]},
+        {"role": "tool", "content": result, "tool_call_id": "c"},
+        {"role": "assistant", "content": thought[700:]},
+    ]
+    nodes = [{"message": one, "parent": place - 1 if place else None} for place, one in enumerate(said)]
+    score = float(chance.random() < 0.4)
+    return json.dumps({"id": f"t{number}", "nodes": nodes, "rewards": {"ok": {"score": score, "weight": 1.0}}})
+
+
+def make(folder: Path) -> Path:
+    """Write the run and its index, if they are not there."""
+    path = folder / "search.sqlite"
+    if not path.exists():
+        chance, pieces = random.Random(7), texts()
+        chance.shuffle(pieces)
+        for step in range(STEPS):
+            file = folder / f"run/rollouts/step_{step}/train/all/traces.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            numbers = range(step * TRAJECTORIES // STEPS, (step + 1) * TRAJECTORIES // STEPS)
+            file.write_text("".join(f"{record(number, chance, pieces)}\n" for number in numbers), encoding="utf-8")
+        index(path, folder / "run")
+    return path
+
+
+def build(path: Path) -> str:
+    """Build the full text and say how fast."""
+    connection = open_for_writing(path)
+    cpu = time.process_time()
+    done = refresh_text(connection, Roots([path.parent]), rebuild=True)
+    cpu = time.process_time() - cpu
+    finish_writing(connection)
+    size = done.bytes / 1e6
+    return f"{size:.0f} MB of text in {done.seconds:.1f} s: {size / done.seconds:.0f} MB/s, {size / cpu:.0f} MB a CPU second"
+
+
+def floor(folder: Path) -> str:
+    """Say how fast SQLite alone takes the texts of some steps, already decoded."""
+    found = list(some_texts(folder))
+    size = sum(len(text.encode()) for text in found) / 1e6
+    target = folder / "floor.sqlite"
+    target.unlink(missing_ok=True)
+    with closing(sqlite3.connect(target)) as connection:
+        connection.execute("create virtual table t using fts5(body, content='', tokenize='porter unicode61')")
+        started, cpu = time.perf_counter(), time.process_time()
+        connection.executemany("insert into t (body) values (?)", ((text,) for text in found))
+        connection.commit()
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    target.unlink()
+    return f"SQLite alone: {size / seconds:.0f} MB/s, {size / cpu:.0f} MB a CPU second"
+
+
+def some_texts(folder: Path) -> Iterator[str]:
+    for file in sorted((folder / "run").rglob("traces.jsonl"))[:10]:
+        for line in file.read_bytes().splitlines():
+            decoded = decode_record(line)
+            yield record_text(decoded, None, decoded.id, "") or "" if decoded else ""
+
+
+async def pages(path: Path) -> int:
+    """Print the median time of each search, and return how many took longer than they may."""
+    datasette, late = Datasette([str(path)], settings={"suggest_facets": False}), 0
+    for name, query in SEARCHES.items():
+        times = []
+        for _ in range(REPEATS):
+            started = time.perf_counter()
+            response = await datasette.client.get(f"/-/rltracer/search/search?q={query}")
+            times.append((time.perf_counter() - started) * 1000)
+            assert response.status_code == 200, response.text[:300]
+        median = statistics.median(times)
+        late += median > LIMIT
+        print(f"{name:>16}: {median:6.1f} ms, slowest {max(times):6.1f} ms{'  TOO SLOW' if median > LIMIT else ''}")
+    return late
+
+
+def main(folder: Path) -> int:
+    path = make(folder)
+    print(f"SQLite {sqlite3.sqlite_version}, Datasette {installed.__version__}, {TRAJECTORIES:,} trajectories")
+    print(build(path))
+    print(floor(folder))
+    return asyncio.run(pages(path))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+        sys.exit(main(Path(sys.argv[1])))
+    with tempfile.TemporaryDirectory() as temporary:
+        sys.exit(main(Path(temporary)))
