@@ -93,7 +93,8 @@ def build(path: Path) -> str:
     cpu = time.process_time() - cpu
     finish_writing(connection)
     size = done.bytes / 1e6
-    return f"{size:.0f} MB of text in {done.seconds:.1f} s: {size / done.seconds:.0f} MB/s, {size / cpu:.0f} MB a CPU second"
+    rates = f"{size / done.seconds:.0f} MB/s, {size / cpu:.0f} MB a CPU second"
+    return f"{size:.0f} MB of text in {done.seconds:.1f} s: {rates}"
 
 
 def floor(folder: Path) -> str:

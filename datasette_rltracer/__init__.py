@@ -14,6 +14,8 @@ from . import (
     blocks,
     charts,
     compare,
+    export,
+    export_page,
     facets,
     find,
     group_page,
@@ -46,6 +48,11 @@ def prepare_connection(conn):
 
 
 @hookimpl
+def register_output_renderer(datasette):
+    return export.renderers()
+
+
+@hookimpl
 def register_facet_classes():
     return [facets.PassRateFacet]
 
@@ -74,6 +81,7 @@ def register_routes(datasette):
         *group_page.routes(),
         *pages.routes(),
         *charts.routes(),
+        *export_page.routes(),
         *search.routes(),
         *compare.routes(),
         *serve.routes(datasette),
@@ -96,13 +104,13 @@ def database_actions(datasette, actor, database):
 
 
 @hookimpl
-def table_actions(datasette, actor, database):
-    return lambda: menus.database_entries(datasette, actor, database)
+def table_actions(datasette, actor, database, table, request):
+    return lambda: menus.table_entries(datasette, actor, database, table, request)
 
 
 @hookimpl
-def view_actions(datasette, actor, database):
-    return lambda: menus.database_entries(datasette, actor, database)
+def view_actions(datasette, actor, database, view, request):
+    return lambda: menus.table_entries(datasette, actor, database, view, request)
 
 
 @hookimpl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import compat
+from . import compat, export
 from .addresses import overview_url, own_url
 from .indexes import is_known_index, is_rollout_index
 
@@ -33,6 +33,12 @@ async def database_entries(datasette: Any, actor: Any, database: str) -> list[di
         {"href": overview_url(datasette, database), "label": LABEL},
         {"href": own_url(datasette, database, "search"), "label": "Search the rollouts"},
     ]
+
+
+async def table_entries(datasette: Any, actor: Any, database: str, table: str, request: Any) -> list[dict[str, str]]:
+    """Return the entries of a table's or a view's menu: those of its database, and the export of its rows."""
+    entries = await database_entries(datasette, actor, database)
+    return entries + await export.table_entries(datasette, actor, database, table, request)
 
 
 async def _overviews(datasette: Any, actor: Any) -> list[tuple[str, str]]:

@@ -12,7 +12,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PLACES = {
+    "Acceptance": "export",
     "Adapter": "adapter",
+    "DifficultyFilter": "export",
+    "ExportError": "export",
+    "ExportMode": "export",
+    "ExportPreferences": "export",
+    "FieldFilter": "export",
     "IndexedAdapter": "adapter",
     "LocatorError": "sources.base",
     "PrimeRLAdapter": "adapter",
@@ -20,6 +26,8 @@ _PLACES = {
     "RLTracer": "model",
     "RolloutStep": "model",
     "SourceError": "sources.base",
+    "TraceDataExporter": "export",
+    "TraceRunSpec": "export",
     "Trajectory": "model",
     "TrajectoryRef": "model",
     "open_run": "adapter",

@@ -41,9 +41,7 @@ class IndexedAdapter:
     With `refresh=False` the index is taken as it is, and only loading a trajectory opens a file.
     """
 
-    def __init__(
-        self, source: Source, root: str | Path, index: str | Path | None = None, refresh: bool = True
-    ) -> None:
+    def __init__(self, source: Source, root: str | Path, index: str | Path | None = None, refresh: bool = True) -> None:
         self.source, self.refreshes = source, refresh
         self.rollout_dir = Path(root).absolute()
         self.index = Path(index) if index is not None else cached_index(self.rollout_dir)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
+from rltracer_sqlite.export import ExportError, ExportPreferences, FieldFilter, TraceDataExporter
 from rltracer_sqlite.sources.base import LocatorError
 from tests.export_runs import export, indexed, read_rows, rollout, spec, write_steps
 from tests.indexing import index
@@ -116,6 +116,19 @@ def test_a_source_that_changes_during_the_export_fails_it(tmp_path: Path, databa
     with pytest.raises(LocatorError, match="has changed since it was indexed"):
         TraceDataExporter([spec(database)], None, change).write_jsonl(tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_an_index_can_be_brought_up_to_date_while_an_export_reads(tmp_path: Path, database: Path) -> None:
+    export(spec(database), tmp_path / "before.jsonl", field_filters=(FieldFilter("task.data.name"),))
+
+    def refresh(doing: str, done: int, total: int) -> None:
+        if done == 3:
+            append(tmp_path / "run" / TRACES, rollout(f"new{doing}", "q0"))
+            index(database, tmp_path / "run")
+
+    preferences = ExportPreferences(field_filters=(FieldFilter("task.data.name"),))
+    TraceDataExporter([spec(database)], preferences, refresh).write_jsonl(tmp_path / "after.jsonl")
+    assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
 
 
 def test_a_file_that_has_only_grown_is_the_same_file(tmp_path: Path, database: Path) -> None:

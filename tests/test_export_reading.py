@@ -62,4 +62,8 @@ def test_places_that_cannot_be(tmp_path: Path, offset: int, length: int) -> None
     database = indexed(tmp_path, {1: [rollout("a")]})
     [place] = places(database)
     with pytest.raises(LocatorError):
-        list(read_conversations(tmp_path / "run", [replace(place, byte_offset=offset, byte_length=length)], PrimeRLSource().load))
+        list(
+            read_conversations(
+                tmp_path / "run", [replace(place, byte_offset=offset, byte_length=length)], PrimeRLSource().load
+            )
+        )

@@ -275,7 +275,9 @@ def test_a_path_that_turns_out_to_be_text_keeps_its_column_and_its_values(run: P
     index(database, run)
     query = "select uid, info_x from trajectories where info_x is not null order by id"
     assert rows(database, query) == [("number", "1.5"), ("text", "word"), ("again", "3.0")]
-    assert rows(database, "select column_name, kind from fields where path in ('info.x', 'info.note') order by path") == [
+    assert rows(
+        database, "select column_name, kind from fields where path in ('info.x', 'info.note') order by path"
+    ) == [
         (None, "long text"),
         ("info_x", "text"),
     ]

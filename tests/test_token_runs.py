@@ -69,7 +69,9 @@ def test_a_sample_in_three_files_is_one_row(tmp_path: Path, tokenizer: Path) -> 
     database = tmp_path / "x.sqlite"
     index(database, folder, tokenizer)
     assert rows(database, "select count(*), count(reward) from trajectories") == [(3, 3)]
-    assert rows(database, "select producer, count(*) from annotations where producer <> 'record' group by 1 order by 1") == [
+    assert rows(
+        database, "select producer, count(*) from annotations where producer <> 'record' group by 1 order by 1"
+    ) == [
         ("micro_batches", 3),
         ("token_exports", 3),
     ]

@@ -11,12 +11,16 @@ import click
 COMMANDS = {
     "analyze": ("analyze", "Pass rates per prompt and window as CSV, JSON and a Markdown report."),
     "demo": ("demo", "Write a small sample run, index it and serve it with Datasette."),
+    "export": ("export", "Write training data: SFT rows, RL prompts or preference pairs."),
+    "fts": ("fts", "Make the prompts and messages of an index searchable."),
     "index": ("index", "Index runs into a SQLite database (the same as rltracer-index)."),
     "inspect": ("inspect", "Look at a run, a step, a prompt or a trajectory in the terminal."),
     "metadata": ("metadata", "Print Datasette metadata for an index."),
     "sources": ("sources", "List the kinds of files that are read, show a mapping, or propose one."),
     "plot": ("plot", "Draw a chart of an index as SVG, PNG or HTML."),
     "success": ("success", "Show or change what counts as a success, without reading a file."),
+    "retemplate": ("retemplate", "Replace the prompts of exported SFT rows by those of another template."),
+    "serve": ("serve", "Browse all runs below a folder, each step indexed when it is opened."),
     "roots": ("roots", "List, add or remove the folders that an index may lead to."),
 }
 

@@ -34,6 +34,7 @@ class Options:
     tokenizer: str | None
     layout: str | None
     mapping: Path | None
+    fts: bool
     rebuild: bool
     quiet: bool
 
@@ -56,6 +57,7 @@ class Options:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A TOML file that says how to read tables of your own; see rltracer sources --help.",
 )
+@click.option("--fts", is_flag=True, help="Make prompts and messages searchable too; takes a second pass.")
 @click.option(
     "--rebuild", is_flag=True, help="Make the database anew; the old one stays until the new one is complete."
 )
@@ -70,6 +72,7 @@ def command(
     tokenizer: str | None,
     layout: str | None,
     mapping: Path | None,
+    fts: bool,
     rebuild: bool,
     quiet: bool,
 ) -> None:
@@ -89,7 +92,7 @@ def command(
         raise click.UsageError("--name names one run; index several runs one after the other.")
     rule = parse_success(success) if success else None
     tokenizer = tokenizer and _found_tokenizer(tokenizer)
-    options = Options(parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, rebuild, quiet)
+    options = Options(parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet)
     from ..index.lock import WriterLock
 
     with WriterLock(database, "indexing"):
@@ -175,6 +178,8 @@ def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path)
     try:
         results = [_index_run(connection, source, root, options) for root, source in sources]
         empty = [message for result in results if (message := nothing_found(connection, result, options.discover))]
+        if options.fts and not empty:
+            _make_searchable(connection, target)
         if not options.quiet and not empty:
             click.echo(summary(connection, results, time.perf_counter() - started, shown, options.discover))
     finally:
@@ -220,6 +225,13 @@ def _found_tokenizer(place: str) -> str:
 
     load_tokenizer(place)
     return str(Path(place).expanduser().absolute())
+
+
+def _make_searchable(connection: sqlite3.Connection, database: Path) -> None:
+    from ..roots import Roots
+    from ..search.refresh import refresh_text
+
+    refresh_text(connection, Roots.for_database(database))
 
 
 def _remember(root: Path, tokenizer: str | None) -> None:

@@ -23,11 +23,11 @@ def examine_records(
     """Note in `unfit` what these filters rule out; return for each path that must have a value whether one has."""
     _, condition, values = staged(scratch, run, found)
     values = {**parameters(run, preferences), **values}
-    connection = scratch.attach(run)
     where = f"where m.run = :number and g.fits and {accepted(preferences)} and {condition}"
-    total = connection.execute(f"select count(*) {CANDIDATES} {where}", values).fetchone()[0]
     shards = "cross join source.shards s on s.id = t.shard_id"
-    cursor = connection.execute(f"select {LOCATED} {CANDIDATES} {shards} {where} order by {FILE_ORDER}", values)
+    question = f"select {LOCATED} {CANDIDATES} {shards} {where} order by {FILE_ORDER}"
+    cursor = scratch.copied("candidates", question, run, values)
+    total = scratch.count("candidates")
     seen = {one.path: total == 0 for one in filters if not one.include_missing}
 
     def unfit() -> Iterator[tuple[int, str, int]]:
@@ -41,9 +41,5 @@ def examine_records(
             if failed is not None:
                 yield run.number, str(failed), place.id
 
-    # Written only when everything is read, since the question above asks the same table.
-    connection.execute("create temp table if not exists ruled_out (run integer, stage text, id integer)")
-    scratch.insert("insert into ruled_out values (?, ?, ?)", unfit())
-    connection.execute("insert or ignore into unfit (run, stage, id) select run, stage, id from ruled_out")
-    connection.execute("drop table ruled_out")
+    scratch.insert("insert or ignore into unfit (run, stage, id) values (?, ?, ?)", unfit())
     return seen

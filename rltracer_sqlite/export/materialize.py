@@ -109,9 +109,8 @@ Part = tuple[Facts, Located, Trajectory]
 
 def _read(selection: Selection, run: OpenRun) -> Iterator[list[Part]]:
     """Yield each pick as what was read of it: one trajectory, or the two of a pair."""
-    connection = selection.scratch.attach(run)
-    cursor = connection.execute(PICKED, {"run": run.number})
     size = len(Facts._fields)
+    cursor = selection.scratch.copied("located", PICKED, run, {"run": run.number})
     rows = ((Located(*row[size:]), Facts(*row[:size])) for row in cursor)
     parts: list[Part] = []
     for (place, facts), trajectory in read_rows(run, rows, conversations(run.source)):

@@ -91,6 +91,16 @@ class Scratch:
         finally:
             self.connection.execute("commit")
 
+    def copied(self, table: str, question: str, run: OpenRun, parameters: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        """Return the answer to a question to an index, in its order, from a copy of it.
+
+        Reading thousands of records takes a while, and an index that is being read from cannot be written to.
+        """
+        connection = self.attach(run)
+        connection.execute(f"drop table if exists {table}")
+        connection.execute(f"create table {table} as {question}", parameters)
+        return connection.execute(f"select * from {table} order by rowid")
+
     def count(self, table: str) -> int:
         """Return the number of rows of one of the tables."""
         return int(self.connection.execute(f"select count(*) from {table}").fetchone()[0])
