@@ -68,10 +68,12 @@ from prompt_groups where run_id = :run_id and scored > 0 group by split, env, pr
 order by pass_rate{order}, scored desc, prompt_id limit {most}
 """
 
+# Few trajectories have an error. The sign before run_id keeps the planner to their index; as a sign takes the type of
+# the column away as well, the number has to be cast.
 ERRORS = """
 select
     error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step, count(*) over () as listed
-from trajectories where +run_id = :run_id and error_type > '' -- the sign keeps the planner to the index of errors
+from trajectories where +run_id = cast(:run_id as integer) and error_type > ''
 group by error_type order by count(*) desc, error_type limit {most}
 """
 

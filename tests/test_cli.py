@@ -144,8 +144,12 @@ def test_control_characters_cannot_steer_a_terminal() -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; sys.argv[1:] = ['--help']\nfrom rltracer_sqlite.cli.index import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
-    heavy = "print([name for name in ('datasette', 'sqlite_utils', 'msgspec', 'orjson', 'tokenizers', 'sqlite3') if name in sys.modules])"
+    code = (
+        "import sys; sys.argv[1:] = ['--help']\nfrom rltracer_sqlite.cli.index import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+    )
+    names = ("datasette", "sqlite_utils", "msgspec", "orjson", "tokenizers", "sqlite3")
+    heavy = f"print([name for name in {names} if name in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", code + heavy], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[-1] == "[]"
 

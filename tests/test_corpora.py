@@ -54,7 +54,10 @@ def test_every_trajectory_loads_and_equals_its_record(case: tuple[Path, Path, di
     root, database, _ = case
     connection = open_index(database)
     found = connection.execute(
-        "select t.id, s.path, byte_offset, byte_length, item, branches from trajectories t join shards s on s.id = shard_id"
+        """
+        select t.id, s.path, byte_offset, byte_length, item, branches
+        from trajectories t join shards s on s.id = shard_id
+        """
     ).fetchall()
     for identity, path, offset, length, item, branches in found:
         record = json.loads(read_bytes(root, path, offset, length))

@@ -122,8 +122,8 @@ def test_an_index_can_be_brought_up_to_date_while_an_export_reads(tmp_path: Path
     export(spec(database), tmp_path / "before.jsonl", field_filters=(FieldFilter("task.data.name"),))
 
     def refresh(doing: str, done: int, total: int) -> None:
-        if done == 3:
-            append(tmp_path / "run" / TRACES, rollout(f"new{doing}", "q0"))
+        if (doing, done) == ("Writing rows", 3):
+            append(tmp_path / "run" / TRACES, rollout("new", "q0"))
             index(database, tmp_path / "run")
 
     preferences = ExportPreferences(field_filters=(FieldFilter("task.data.name"),))

@@ -180,7 +180,7 @@ def test_sealing_a_chunk_changes_no_row(tmp_path: Path, database: Path) -> None:
     index(database, written.root)
     everything = "select * from trajectories order by id"
     before = rows(database, everything)
-    [live] = [file for file in written.root.rglob("traces/stream/*.jsonl")]
+    [live] = list(written.root.rglob("traces/stream/*.jsonl"))
     seal(live)
     assert not live.exists()
     index(database, written.root)
@@ -259,7 +259,9 @@ def test_the_index_does_not_depend_on_how_it_was_built(tmp_path: Path) -> None:
         from trajectories t join shards s on s.id = shard_id order by t.uid
     """
     assert rows(pieces, query) == rows(whole, query)
-    groups = "select step, split, env, trajectories, scored, successes, reward_mean from prompt_groups order by 1, 2, 3, 4, 7"
+    groups = """
+        select step, split, env, trajectories, scored, successes, reward_mean from prompt_groups order by 1, 2, 3, 4, 7
+    """
     assert rows(pieces, groups) == rows(whole, groups)
     assert json.dumps(rows(pieces, "select path, trajectories from fields order by path")) == json.dumps(
         rows(whole, "select path, trajectories from fields order by path")

@@ -22,8 +22,7 @@ def prompts(tmp_path: Path, *records: dict[str, Any], file: str = FILE) -> list[
     adapter = PrimeRLAdapter(tmp_path / "run", index_path=tmp_path / "x.sqlite")
     found = []
     for step in RLTracer(adapter).steps():
-        for group in step.prompts():
-            found.append([reference.load().metadata["uid"] for reference in group.trajectories()])
+        found += [[ref.load().metadata["uid"] for ref in group.trajectories()] for group in step.prompts()]
     adapter.close()
     return found
 

@@ -164,7 +164,7 @@ def test_weights_with_the_same_endings_are_no_shards(tmp_path: Path) -> None:
 
 def test_a_missing_tokenizer_is_one_sentence(tmp_path: Path) -> None:
     write_bin(tmp_path / "run/rollouts/step_0/rank_0.bin", [micro_batch("g20", [question()])])
-    with pytest.raises(SourceError, match="no tokenizer.json at"):
+    with pytest.raises(SourceError, match=r"no tokenizer\.json at"):
         source_for(tmp_path / "run", tokenizer=str(tmp_path / "nowhere"))
 
 

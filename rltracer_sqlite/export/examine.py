@@ -26,7 +26,7 @@ def examine_records(
     where = f"where m.run = :number and g.fits and {accepted(preferences)} and {condition}"
     shards = "cross join source.shards s on s.id = t.shard_id"
     question = f"select {LOCATED} {CANDIDATES} {shards} {where} order by {FILE_ORDER}"
-    cursor = scratch.copied("candidates", question, run, values)
+    cursor = scratch.copied("candidates", Located._fields, question, run, values)
     total = scratch.count("candidates")
     seen = {one.path: total == 0 for one in filters if not one.include_missing}
 

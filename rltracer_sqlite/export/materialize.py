@@ -83,7 +83,7 @@ order by o.place, d.side
 
 
 def written_rows(
-    selection: Selection, written: Written, progress: Progress | None = None, doing: str = "Reading records"
+    selection: Selection, written: Written, progress: Progress | None = None, doing: str = "Writing rows"
 ) -> Iterator[Row]:
     """Yield the rows of a selection. What cannot be a row is noted in the selection and in `written`.
 
@@ -110,7 +110,7 @@ Part = tuple[Facts, Located, Trajectory]
 def _read(selection: Selection, run: OpenRun) -> Iterator[list[Part]]:
     """Yield each pick as what was read of it: one trajectory, or the two of a pair."""
     size = len(Facts._fields)
-    cursor = selection.scratch.copied("located", PICKED, run, {"run": run.number})
+    cursor = selection.scratch.copied("located", [*Facts._fields, *Located._fields], PICKED, run, {"run": run.number})
     rows = ((Located(*row[size:]), Facts(*row[:size])) for row in cursor)
     parts: list[Part] = []
     for (place, facts), trajectory in read_rows(run, rows, conversations(run.source)):

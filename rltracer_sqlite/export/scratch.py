@@ -91,14 +91,18 @@ class Scratch:
         finally:
             self.connection.execute("commit")
 
-    def copied(self, table: str, question: str, run: OpenRun, parameters: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    def copied(
+        self, table: str, columns: Sequence[str], question: str, run: OpenRun, parameters: dict[str, Any]
+    ) -> Iterator[tuple[Any, ...]]:
         """Return the answer to a question to an index, in its order, from a copy of it.
 
         Reading thousands of records takes a while, and an index that is being read from cannot be written to.
         """
         connection = self.attach(run)
         connection.execute(f"drop table if exists {table}")
-        connection.execute(f"create table {table} as {question}", parameters)
+        # Columns without a type keep every value as it is; "as select" would turn texts into numbers.
+        connection.execute(f"create table {table} ({', '.join(columns)})")
+        connection.execute(f"insert into {table} {question}", parameters)
         return connection.execute(f"select * from {table} order by rowid")
 
     def count(self, table: str) -> int:

@@ -299,3 +299,7 @@ async def test_systems_compare_on_the_same_prompt(datasette: Datasette, index: I
     assert asked <= {name for name, _, _ in found}
     assert {name: successes for name, _, successes in found if name in ("prime-rl", "verl", "skyrl", "roll-rlvr")} == {
         "prime-rl": 1, "verl": 1, "skyrl": 1, "roll-rlvr": 1}  # fmt: skip
+    [(group,)] = rows(index.path, "select id from prompt_groups where run_id = ? and step = 3", (index.runs["verl"],))
+    page = await get(datasette, f"/-/rltracer/every/group/{group}")
+    # Both record the ground truth, so this is one task to the page; where it is not recorded the key alone compares.
+    assert "roll-rlvr" in words(page[page.index('id="runs"') :])
