@@ -24,8 +24,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(group, [str(argument) for argument in arguments], catch_exceptions=False)
-    return result
+    return CliRunner().invoke(group, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
 def indexed(sample: Path, database: Path, *options: str) -> Result:

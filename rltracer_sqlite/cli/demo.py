@@ -51,6 +51,8 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
 
 def serve(database: Path, port: int) -> None:
     """Serve an index with Datasette on the loopback address, until it is stopped."""
+    from ..browse.process import safe_environment
+
     click.echo(f"http://127.0.0.1:{port}/{database.stem}  (stop with Ctrl-C)")
     sys.stdout.flush()
     arguments = [
@@ -65,7 +67,7 @@ def serve(database: Path, port: int) -> None:
         "off",
     ]
     try:
-        sys.exit(subprocess.call([sys.executable, "-m", "datasette", *arguments]))
+        sys.exit(subprocess.call([sys.executable, "-m", "datasette", *arguments], env=safe_environment()))
     except KeyboardInterrupt:
         sys.exit(0)
 

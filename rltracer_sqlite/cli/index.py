@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,7 +136,8 @@ def _rebuild(database: Path, roots: tuple[Path, ...], options: Options) -> bool:
     """Index into a file beside the database, and put it in its place when all went well."""
     from ..index.database import remove_database, replace_database
 
-    _check_all_named(database, roots)
+    searchable = _check_all_named(database, roots)
+    options = replace(options, fts=options.fts or searchable)
     beside = Path(f"{database}.rebuilding")
     remove_database(beside)
     try:
@@ -148,21 +149,24 @@ def _rebuild(database: Path, roots: tuple[Path, ...], options: Options) -> bool:
         remove_database(beside)
 
 
-def _check_all_named(database: Path, roots: tuple[Path, ...]) -> None:
-    """Refuse to rebuild a database that holds further runs: they would be gone."""
+def _check_all_named(database: Path, roots: tuple[Path, ...]) -> bool:
+    """Refuse to rebuild a database that holds further runs: they would be gone. Say whether it holds full text."""
     from ..index.database import IndexFileError, open_index
     from ..index.queries import runs
+    from ..search import has_text
 
     if not database.exists():
-        return
+        return False
     connection = open_index(database)
     try:
         named = {str(root.resolve()) for root in roots}
         others = [known.root for known in runs(connection) if known.root not in named]
+        searchable = has_text(connection)
     finally:
         connection.close()
     if others:
         raise IndexFileError(f"{database} also holds {', '.join(others)}: name these runs too to rebuild it.")
+    return searchable
 
 
 def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path) -> bool:
@@ -179,7 +183,7 @@ def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path)
         results = [_index_run(connection, source, root, options) for root, source in sources]
         empty = [message for result in results if (message := nothing_found(connection, result, options.discover))]
         if options.fts and not empty:
-            _make_searchable(connection, target)
+            _make_searchable(connection, shown, options.quiet)
         if not options.quiet and not empty:
             click.echo(summary(connection, results, time.perf_counter() - started, shown, options.discover))
     finally:
@@ -227,11 +231,14 @@ def _found_tokenizer(place: str) -> str:
     return str(Path(place).expanduser().absolute())
 
 
-def _make_searchable(connection: sqlite3.Connection, database: Path) -> None:
+def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool) -> None:
     from ..roots import Roots
-    from ..search.refresh import refresh_text
+    from ..search import refresh_text
+    from .fts import text_report
 
-    refresh_text(connection, Roots.for_database(database))
+    done = refresh_text(connection, Roots.for_database(database))
+    if not quiet:
+        click.echo(text_report(done, database))
 
 
 def _remember(root: Path, tokenizer: str | None) -> None:

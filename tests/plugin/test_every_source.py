@@ -268,6 +268,8 @@ async def test_conversations_for_training(datasette: Datasette, index: Index, sy
 
 async def test_pairs_for_preference_training(datasette: Datasette, index: Index, system: str) -> None:
     answered(index, system)
+    if system == "workflow":
+        pytest.skip("a workflow records no reward of a fixed name, and a pair needs two")
     rewards: dict[str, list[float]] = {}
     prompts: dict[Any, set[tuple[str, float]]] = {}
     for one in index.written[system]:
@@ -276,7 +278,7 @@ async def test_pairs_for_preference_training(datasette: Datasette, index: Index,
             prompt = (one.step, one.split, trained(list(prompt_context(one.messages))))
             prompts.setdefault(prompt, set()).add((trained(one.messages), one.reward))
     if not any(a != b and x != y for told in prompts.values() for a, x in told for b, y in told):
-        assert system == "workflow" or system in COPIED  # a workflow records no reward of a fixed name
+        assert system in COPIED
         pytest.skip("no prompt of these files has two answers with different rewards")
     made = await exported(datasette, index, system, "preference", "&_keep_errors=1")
     assert made
