@@ -36,7 +36,7 @@ def test_rows_are_joined_by_number(tmp_path: Path) -> None:
         (None, None, r"has no task\.data\.idx"),
         (3, None, r"task\.data\.idx is 3, and .* has 3 rows"),
         (-1, None, "is -1"),
-        ("1", None, "is '1'"),
+        ("one", None, r"has no task\.data\.idx"),
         (0, None, r"differs from the row .* message 2 is 'q1', and 'q0' in the row"),
         (1, {"answer": ...}, "has no answer"),
         (1, {"tools": "[]"}, "tools of row 1 .* are no list"),

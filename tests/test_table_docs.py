@@ -31,7 +31,7 @@ TABLES = {"content", "columns", "rewards", "variant"}  # named as [content], [co
 
 
 @pytest.mark.parametrize(
-    "word", [*ROLES, *KINDS, *LAYOUTS, *FILE_KEYS, *CONTENT_KEYS, *(set(SHAPE_KEYS) - TABLES), *ENDINGS]
+    "word", sorted({*ROLES, *KINDS, *LAYOUTS, *FILE_KEYS, *CONTENT_KEYS, *(set(SHAPE_KEYS) - TABLES), *ENDINGS})
 )
 def test_every_word_of_a_mapping_is_explained(word: str) -> None:
     assert f"`{word}`" in DOCS or f'`"{word}"`' in DOCS or f"`{word} = " in DOCS
