@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from rltracer_sqlite.export import ExportError, ExportPreferences, FieldFilter, TraceDataExporter
+from rltracer_sqlite.export.write import refuse_target
 from rltracer_sqlite.sources.base import LocatorError
 from tests.export_runs import export, indexed, read_rows, rollout, spec, write_steps
 from tests.indexing import index
@@ -242,3 +243,18 @@ def test_jsonl_loads_into_arrow(tmp_path: Path, database: Path) -> None:
     assert {"messages", "tools", "trace_provenance"} == set(table.column_names)
     for row in table.to_pylist():
         assert all(isinstance(said["role"], str) and isinstance(said["content"], str) for said in row["messages"])
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.sqlite", "."])
+def test_a_target_that_is_no_place_for_rows_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ExportError):
+        refuse_target(tmp_path / name, [])
+
+
+def test_a_run_and_a_database_are_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ExportError, match="never written to"):
+        refuse_target(tmp_path / "run" / "traces.jsonl", [str(tmp_path / "run")])
+    (tmp_path / "x.jsonl").write_bytes(b"SQLite format 3\0" + b"\0" * 84)
+    with pytest.raises(ExportError, match="is a database"):
+        refuse_target(tmp_path / "x.jsonl", [])

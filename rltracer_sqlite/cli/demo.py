@@ -45,7 +45,9 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
         finish_writing(connection)
     remember_root(run)
     click.echo(f"{database}: {found['trajectories']:,} trajectories in {found['steps']} steps")
-    if not no_serve:
+    if no_serve:
+        click.echo(f"Open it with: datasette {database} --setting suggest_facets off")
+    else:
         serve(database, port or free_port())
 
 

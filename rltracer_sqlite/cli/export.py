@@ -114,7 +114,7 @@ def command(runs: tuple[Path, ...], output: Path | None, dry_run: bool, quiet: b
             click.echo(report(told))
             return
         assert output is not None
-        result = exporter.write(output)
+        result = exporter.write(output, allow_empty=False)
     except ExportError as error:
         raise click.ClickException(printable(str(error))) from None
     finally:

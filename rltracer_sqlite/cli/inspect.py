@@ -24,7 +24,7 @@ WIDTH = 79
 @click.option("--run", "run", required=True, type=click.Path(path_type=Path), help="A run's folder, or an index.")
 @click.option("--name", help="Which run, where an index holds several.")
 @click.option("--step", type=int, help="List the prompts of this step.")
-@click.option("--prompt", help="List the trajectories of this prompt: its key, or the beginning of it.")
+@click.option("--prompt", help="List the trajectories of this prompt of --step: its key, or its beginning.")
 @click.option("--trajectory", type=int, help="Show this trajectory, by the id that lists show.")
 @click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for files that hold token ids.")
@@ -51,6 +51,8 @@ def command(
       rltracer inspect --run run.sqlite --trajectory 17
     """
     adapter = open_adapter(run, name, tokenizer)
+    if prompt is not None and step is None and adapter.list_steps() != [None]:
+        raise click.UsageError("--prompt needs --step: a prompt has a group in each step.")
     if trajectory is not None:
         loaded = adapter.load_trajectory(trajectory)
         lines = [dump(_as_json(loaded))] if as_json else _trajectory(loaded, branch, None if full else MAX_TEXT)

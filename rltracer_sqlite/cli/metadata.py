@@ -15,6 +15,10 @@ def command(database: Path) -> None:
 
     The plugin sets all of this by itself; the file is for Datasette without the plugin, or as a start for your own.
     """
+    if database.exists():
+        from ..index.database import open_index
+
+        open_index(database).close()  # a file that is no index says so
     click.echo(as_yaml(database.stem), nl=False)
 
 

@@ -72,6 +72,8 @@ def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool 
         lines.append(f"  left aside: {len(result.aside) - MAX_ASIDE} more files, see the table shards")
     lines += [f"  left aside: {count:,} files: {reason}" for reason, count in result.unused.items()]
     lines += [f"  {note}" for note in result.notes]
+    if count["trajectories"] and not count["scored"]:
+        lines.append(f"  unscored: no trajectory records {path}; --success sets another rule")
     if result.removed:
         lines.append(f"  removed: {result.removed:,} rows whose records a rewritten file no longer holds")
     return lines
@@ -86,11 +88,14 @@ def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
             (select count(distinct step) from steps where run_id = :run and step is not null),
             (select count(distinct step) from unread_steps where run_id = :run and step is not null),
             (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = :run),
-            (select coalesce(sum(size), 0) from shards where run_id = :run)
+            (select coalesce(sum(size), 0) from shards where run_id = :run),
+            (select coalesce(sum(scored), 0) from prompt_groups where run_id = :run)
         """,
         {"run": run_id},
     ).fetchone()
-    return dict(zip(("trajectories", "prompt_groups", "steps", "unread", "problems", "bytes"), row, strict=True))
+    return dict(
+        zip(("trajectories", "prompt_groups", "steps", "unread", "problems", "bytes", "scored"), row, strict=True)
+    )
 
 
 def nothing_found(connection: sqlite3.Connection, result: Refreshed, discover: bool) -> str | None:
@@ -103,6 +108,8 @@ def nothing_found(connection: sqlite3.Connection, result: Refreshed, discover: b
         "select s.path, p.reason from problems p join shards s on s.id = p.shard_id where s.run_id = ? limit 3",
         (result.run_id,),
     ).fetchall()
+    if not found and not connection.execute("select 1 from shards where run_id = ?", (result.run_id,)).fetchone():
+        return f"No trajectories in {root}: no file of it is of the steps that were asked for."
     if not found:
         return f"No trajectories in {root}: its files hold no complete record yet."
     what = "; ".join(f"{path}: {reason}" for path, reason in found)

@@ -19,7 +19,7 @@ from .preferences import ExportError, ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
-from .write import format_of, lines, packed, replacing, write_rows
+from .write import format_of, lines, packed, refuse_target, replacing, write_rows
 
 MOST_ATTEMPTS = 1000
 
@@ -73,16 +73,28 @@ class TraceDataExporter:
             raise ExportError(f"{path} is named as Parquet: use write(), or a name that ends in .jsonl.")
         return self.write(path)
 
-    def write(self, output_path: str | Path) -> ExportResult:
-        """Write JSONL or Parquet, as the name of the file says, and a summary beside it, and return the counts."""
+    def write(self, output_path: str | Path, allow_empty: bool = True) -> ExportResult:
+        """Write JSONL or Parquet, as the name of the file says, and a summary beside it, and return the counts.
+
+        Without `allow_empty`, a selection of nothing raises ExportError and leaves an old file as it is.
+        """
         path = Path(output_path)
         summary_path = path.with_name(f"{path.name}.summary.json")
-        with self._selected() as selection, replacing(path) as file:
+        with self._selected() as selection:
+            refuse_target(path, (run.stored_root for run in selection.runs))
+            return self._written(selection, path, summary_path, allow_empty)
+
+    def _written(self, selection: Selection, path: Path, summary_path: Path, allow_empty: bool) -> ExportResult:
+        with replacing(path) as file:
             for written in self._attempts(selection):
                 file.seek(0)
                 file.truncate()
                 write_rows(file, written_rows(selection, written, self.progress), format_of(path))
             told = summary(selection, written)
+            if not told["selected_count"] and not allow_empty:
+                raise ExportError(
+                    "Nothing is left to write after the filters; a dry run shows which one took the last."
+                )
             with replacing(summary_path) as beside:
                 beside.write(to_json(told))
         return ExportResult(

@@ -19,6 +19,8 @@ GZIP_LEVEL = 6
 GZIP_WINDOW = 31  # zlib's way to say gzip; its header then holds no time, so the same rows are the same bytes
 ZSTD_LEVEL = 6
 CHUNK_BYTES = 1 << 16
+OTHERS = {".csv", ".tsv", ".sqlite", ".db", ".xlsx", ".html"}  # names that promise another format
+SQLITE = b"SQLite format 3\0"
 ENDINGS = {".gz": "gzip", ".zst": "zstd", ".parquet": "parquet"}
 
 
@@ -66,6 +68,24 @@ def packed(chunks: Iterable[bytes], kind: str) -> Iterator[bytes]:
         if part := compressor.compress(chunk):
             yield part
     yield compressor.flush()
+
+
+def refuse_target(path: Path, runs: Iterable[str]) -> None:
+    """Raise ExportError for a file that must not be written over: one inside a run, a database, a folder."""
+    if path.suffix.lower() in OTHERS:
+        raise ExportError(
+            f"{path}: rows are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet, not as {path.suffix}."
+        )
+    if path.is_dir():
+        raise ExportError(f"{path} cannot be written: it is a folder.")
+    place = path.resolve()
+    for run in runs:
+        if place == Path(run) or place.is_relative_to(run):
+            raise ExportError(f"{path} lies in the run {run}, which is never written to.")
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                raise ExportError(f"{path} is a database, and is not written over; choose another name.")
 
 
 def write_rows(file: IO[bytes], rows: Iterable[Row], kind: str) -> None:

@@ -70,7 +70,7 @@ async def test_every_link_leads_somewhere(datasette, page):
 @pytest.mark.parametrize("page", PAGES[:4])
 async def test_sql_is_linked_for_those_who_may_write_it(serve, page):
     assert links(await get(serve(), BASE + page), "SQL")
-    datasette = serve(metadata={"databases": {"run": {"allow_sql": False}}})
+    datasette = serve(settings={"default_allow_sql": False})
     assert not links(await get(datasette, BASE + page), "SQL")
 
 
