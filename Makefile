@@ -19,7 +19,8 @@ demo: $(VENV)/installed
 	$(BIN)/rltracer demo $(DEMO)
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -q -n auto $(TESTS)
+	$(BIN)/python -m pytest -q -n auto --ignore tests/browser $(TESTS)
+	$(BIN)/python -m pytest -q tests/browser
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .

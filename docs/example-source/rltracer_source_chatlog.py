@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rltracer_sqlite.model import Trajectory
+from rltracer_sqlite.model import Message, Trajectory
 from rltracer_sqlite.sources.base import START, Entry, Locator, LocatorError, Position, Scanned, Shard
 from rltracer_sqlite.sources.conversation import entry_of, trajectory_of
 from rltracer_sqlite.sources.files import base_folder, open_shard, read_bytes
 
-Messages = list[dict[str, str]]
 BLOCK = re.compile(rb"# reward=([\d.]+) step=(\d+)\n((?:.+\n)+)\n")
 
 
@@ -46,7 +45,7 @@ class ChatlogSource:
         return trajectory_of(entry, place, messages, raw, {"messages": messages})
 
 
-def _read(shard: Shard, block: re.Match[bytes], offset: int, line: int) -> tuple[Entry, Messages]:
+def _read(shard: Shard, block: re.Match[bytes], offset: int, line: int) -> tuple[Entry, list[Message]]:
     spoken = (said.partition(": ")[::2] for said in block[3].decode(errors="replace").splitlines())
     messages = [{"role": role, "content": content} for role, content in spoken]
     entry = entry_of(shard, messages, offset, len(block[0]), line, reward=float(block[1]))

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
+LARGEST = 2**63 - 1  # what SQLite can hold
+
 
 class ExportError(ValueError):
     """An export that cannot be made as asked, in a sentence that says what to do."""
@@ -95,7 +97,7 @@ class FieldFilter:
             raise ExportError(f"The minimum {self.minimum} of {self.path} is above its maximum {self.maximum}.")
         if self.allowed_values is not None:
             object.__setattr__(self, "allowed_values", tuple(self.allowed_values))
-            if not all(isinstance(value, (str, int, float)) for value in self.allowed_values):
+            if not all(map(_is_scalar, self.allowed_values)):
                 raise ExportError(f"The allowed values of {self.path} are text, numbers or truth values.")
 
     def accepts(self, record: Mapping[str, Any]) -> bool:
@@ -171,7 +173,9 @@ class ExportPreferences:
         object.__setattr__(self, "field_filters", tuple(self.field_filters))
         for name in ("per_prompt", "global_per_prompt", "target_count", "window_size"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST
+            ):
                 raise ExportError(f"{name} is {value!r}: it is a positive number, or None for no limit.")
         for name in ("tool_call_sampling_power", "reward_margin"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
@@ -197,6 +201,10 @@ class ExportPreferences:
             for one in self.field_filters
         ]
         return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) <= LARGEST)
 
 
 def _member(kind: type[Enum], name: str, value: Any) -> Enum:

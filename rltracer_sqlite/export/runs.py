@@ -11,7 +11,7 @@ from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, ope
 from ..roots import Roots
 from ..sources import source_for, source_named
 from ..sources.base import Source
-from .preferences import ExportError
+from .preferences import LARGEST, ExportError
 
 SQLITE_HEADER = b"SQLite format 3\0"
 SPLITS = ("train", "eval")
@@ -51,8 +51,10 @@ class TraceRunSpec:
         object.__setattr__(self, "path", Path(self.path))
         if self.rl_data_path is not None:
             object.__setattr__(self, "rl_data_path", Path(self.rl_data_path))
-        if self.step_start is not None and self.step_start < 0:
-            raise ExportError(f"step_start is {self.step_start}: steps are counted from 0.")
+        for name in ("step_start", "step_end"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= LARGEST:
+                raise ExportError(f"{name} is {value}: steps are counted from 0.")
         if self.step_end is not None and self.step_end < (self.step_start or 0):
             raise ExportError(f"The steps {self.step_start or 0} to {self.step_end} end before they begin.")
         if self.split is not None and self.split not in SPLITS:

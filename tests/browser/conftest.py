@@ -121,9 +121,9 @@ def server(folder: Path) -> Iterator[str]:
     thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Launch the browser."""
+    """Launch the browser. Not for the whole session: its event loop would run on under the other tests."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:

@@ -141,6 +141,8 @@ async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Dat
     [
         ("_target=many", "is no number"),
         ("_target=99", "99 rows were asked for"),
+        (f"_window={10**30}", "window_size is"),
+        ("_min_pass_rate=nan", "between 0 and 1"),
         ("_acceptance=good", "one of any, correct, incorrect"),
         ("_field=nothing", "is no filter"),
         ("_field=metrics.num_turn<=1", "Similar: metrics.num_turns"),
