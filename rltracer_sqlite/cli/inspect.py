@@ -171,8 +171,12 @@ def _trajectory(trajectory: Trajectory, branch: int | None, limit: int | None) -
     number = count if branch is None else branch
     if branch is not None and not 1 <= branch <= count:
         raise SourceError(f"The trajectory has {count} branches; there is no branch {branch}.")
-    yield printable(f"trajectory {facts.get('id')} · {facts['uid']} · step {facts.get('step')} · {facts.get('split')}")
-    yield printable(f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {facts['env']}")
+    yield printable(
+        f"trajectory {facts.get('id')} · {facts['uid']} · step {_value(facts.get('step'))} · {_value(facts.get('split'))}"
+    )
+    yield printable(
+        f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
+    )
     for name, reward in facts["rewards"].items():
         yield printable(f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}")
     if facts["metrics"]:

@@ -16,7 +16,7 @@ def ensure_run(connection: sqlite3.Connection, source: Source, root: Path, name:
     where = str(root.resolve())
     mapping = getattr(getattr(source, "mapping", None), "text", None)
     tokenizer, step_kind = getattr(source, "tokenizer", None), getattr(source, "step_kind", None)
-    found = connection.execute("select id, name, source from runs where root = ?", (where,)).fetchone()
+    found = connection.execute("select id, name, source, mapping from runs where root = ?", (where,)).fetchone()
     if not found:
         cursor = connection.execute(
             """
@@ -28,11 +28,14 @@ def ensure_run(connection: sqlite3.Connection, source: Source, root: Path, name:
              *DEFAULT_SUCCESS, utc_now()),
         )  # fmt: skip
         return int(cursor.lastrowid or 0)
-    run_id, old_name, old_source = found
+    run_id, old_name, old_source, old_mapping = found
     if old_source != source.name:
         raise SourceError(f"{root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
     if name and name != old_name:
         connection.execute("update runs set name = ? where id = ?", (_free_name(connection, name), run_id))
+    if mapping != old_mapping:
+        # What an edited mapping says of files that have not changed is found by reading them again.
+        connection.execute("update shards set state = 'unread' where run_id = ? and state <> 'gone'", (run_id,))
     if tokenizer or mapping:
         connection.execute(
             "update runs set tokenizer = coalesce(?, tokenizer), mapping = ?, step_kind = ? where id = ?",

@@ -93,23 +93,23 @@ def serve_hostile(tmp_path):
     return serve
 
 
-@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("text", PAYLOADS)
-async def test_what_means_harm_is_only_text(serve_hostile, page, text):
-    found = await get(serve_hostile(text), BASE + page)
-    check_inert(found)
+async def test_what_means_harm_is_only_text(serve_hostile, text):
+    datasette = serve_hostile(text)
+    for page in PAGES:
+        check_inert(await get(datasette, BASE + page))
 
 
-@pytest.mark.parametrize("page", PAGES[:4])
 @pytest.mark.parametrize("text", PAYLOADS)
-async def test_names_that_mean_harm_are_only_text(tmp_path, page, text):
+async def test_names_that_mean_harm_are_only_text(tmp_path, text):
     name = text.encode("utf-8", "replace").decode()  # SQLite keeps no half of a surrogate pair
     row = {
         "run": name, "env": name, "split": name, "prompt": name[:300], "stop_condition": name, "error_type": name,
         "ok": 0, "reward": 1.0, "agent": name, f"rewards.{name}.score": 1.0, "group": name,
     }  # fmt: skip
-    path = make_index(tmp_path / "run.sqlite", [row, {**row, "reward": 0.0}])
-    check_inert(await get(Datasette([str(path)]), BASE + page))
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", [row, {**row, "reward": 0.0}]))])
+    for page in PAGES[:4]:
+        check_inert(await get(datasette, BASE + page))
 
 
 def check_inert(page):
@@ -131,12 +131,11 @@ def check_inert(page):
 
 
 @pytest.mark.parametrize("payload", ['"><script>x</script>', "{{7*7}}", "\u202e", "%00"])
-@pytest.mark.parametrize("page", PAGES[1:5])
-async def test_filters_in_the_address_are_only_text(datasette, page, payload):
-    query = (
-        f"?env={payload}&success__contains={payload}&_sort={payload}&start={payload}&view={payload}&message={payload}"
-    )
-    check_inert(await get(datasette, BASE + page + query))
+async def test_filters_in_the_address_are_only_text(datasette, payload):
+    names = ("env", "success__contains", "_sort", "start", "view", "message")
+    query = "?" + "&".join(f"{name}={payload}" for name in names)
+    for page in PAGES[1:5]:
+        check_inert(await get(datasette, BASE + page + query))
 
 
 async def test_the_menu_leads_to_the_overview(datasette):

@@ -25,6 +25,48 @@ async def test_a_trajectory_leads_to_its_page(datasette, column, path):
     assert cell(await get(datasette, path), column).startswith(f'<a href="{PAGE}/1">')
 
 
+OURS = "/-/rltracer/run"
+
+
+@pytest.mark.parametrize(
+    ("path", "column", "address"),
+    [
+        ("runs", "name", "/run/1"),
+        ("steps", "run_id", "/run/1"),
+        ("steps", "step", "/step/1/1?split=train"),
+        ("shards", "run_id", "/run/1"),
+        ("prompt_groups", "run_id", "/run/1"),
+        ("prompt_groups", "step", "/step/1/1"),
+        ("prompt_groups", "prompt_id", "/group/1"),
+        ("prompt_groups", "group_id", "/group/1"),
+        ("prompt_groups/1", "id", "/group/1"),
+        ("trajectories", "run_id", "/run/1"),
+        ("trajectories", "step", "/step/1/1"),
+        ("trajectories", "prompt_group_id", "/group/1"),
+        ("trajectories/1", "id", "/trajectory/1"),
+        ("step_summary", "run", "/run/1"),
+        ("step_summary", "step", "/step/1/1"),
+        ("prompt_pass_rates", "run_id", "/run/1"),
+    ],
+)
+async def test_a_cell_that_names_something_leads_to_its_page(datasette, path, column, address):
+    found = cell(await get(datasette, f"/run/{path}{'' if '/' in path else '?_size=1'}"), column)
+    assert found.removeprefix("<strong>").startswith(f'<a href="{OURS}{address}">')
+
+
+async def test_a_cell_without_a_value_has_no_link(folder):
+    connection = sqlite3.connect(folder / "run.sqlite")
+    connection.execute("update trajectories set step = null, prompt_group_id = null")
+    connection.commit()
+    connection.close()
+    page = await get(Datasette([str(folder / "run.sqlite")]), "/run/trajectories?_size=1")
+    assert OURS not in cell(page, "step") + cell(page, "prompt_group_id")
+
+
+async def test_the_label_of_a_foreign_key_stays(datasette):
+    assert cell(await get(datasette, "/run/trajectories?_size=1"), "run_id").endswith(">run</a>")
+
+
 @pytest.mark.parametrize(
     ("table", "column", "rows"),
     [("prompt_groups", "trajectories", 3), ("steps", "trajectories", 4), ("prompts", "preview", 1)],
