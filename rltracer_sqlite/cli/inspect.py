@@ -171,9 +171,8 @@ def _trajectory(trajectory: Trajectory, branch: int | None, limit: int | None) -
     number = count if branch is None else branch
     if branch is not None and not 1 <= branch <= count:
         raise SourceError(f"The trajectory has {count} branches; there is no branch {branch}.")
-    yield printable(
-        f"trajectory {facts.get('id')} · {facts['uid']} · step {_value(facts.get('step'))} · {_value(facts.get('split'))}"
-    )
+    step, split = _value(facts.get("step")), _value(facts.get("split"))
+    yield printable(f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}")
     yield printable(
         f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
     )

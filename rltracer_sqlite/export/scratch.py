@@ -14,7 +14,7 @@ from .preferences import ExportError
 from .runs import OpenRun
 
 CACHE_KIB = 32_000
-SOURCE_CACHE_KIB = 64_000  # groups of one prompt over many steps lie far apart in a large index
+SOURCE_CACHE_KIB = 16_000
 
 TABLES = """
 -- A prompt within a run and window, split and env: what a pass rate is of.
