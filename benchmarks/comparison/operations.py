@@ -32,7 +32,7 @@ class Operation:
 
 def all_operations() -> list[Operation]:
     """Return every operation in the order of the table."""
-    from . import analysing, indexing, other_tools, reading, refreshing
+    from . import analysing, exporting, indexing, other_tools, reading, refreshing
 
-    modules = (indexing, reading, refreshing, analysing, other_tools)
+    modules = (indexing, reading, refreshing, analysing, exporting, other_tools)
     return [operation for module in modules for operation in module.OPERATIONS]

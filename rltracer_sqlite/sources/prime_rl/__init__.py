@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base import START, Entry, Locator, NotRollouts, Position, Scanned, Shard, SourceError, Update
 from .choice import choose
@@ -86,6 +86,18 @@ class PrimeRLSource:
         if remark:
             trajectory.metadata.setdefault("remarks", []).append(remark)
         return trajectory
+
+    def conversations(self, root: Path, locators: Iterable[Locator]) -> Iterator[Trajectory]:
+        """Decode the messages of many trajectories in the order of their files, without their token arrays."""
+        from .conversations import read_conversations
+
+        return read_conversations(root, locators, self.load)
+
+    def records(self, root: Path, locators: Iterable[Locator]) -> Iterator[dict[str, Any]]:
+        """Decode many records in the order of their files, without their token arrays."""
+        from .conversations import read_records
+
+        return read_records(root, locators, self.load)
 
     def notes(self) -> list[str]:
         """Return what scanning left out on purpose, in words."""
