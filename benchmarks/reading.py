@@ -26,25 +26,26 @@ from tests.layouts.records import episode, message, nodes_of, tool_call, trace
 
 REPEATS = 40
 WORDS = "The pump in bay seven runs hot after an hour, so look at the valve before the filter is changed again. "
-LIMITS = {"trajectory": 60.0, "group": 120.0, "step": 300.0}
+MEGA = 1_000_000
+LIMITS = {"large": 1000.0, "trajectory": 60.0, "group": 120.0, "step": 300.0}
 
 
-def record(number: int, text_share: float) -> str:
-    """Return a record of about a megabyte, of which `text_share` is text and the rest token arrays."""
+def record(number: int, text_share: float, size: int = 1_000_000) -> str:
+    """Return a record of about `size` bytes, of which `text_share` is text and the rest token arrays."""
     turns = 30
-    text = WORDS * int(1_000_000 * text_share / turns / len(WORDS) / 2)
+    text = WORDS * int(size * text_share / turns / len(WORDS) / 2)
     messages = [message("system", WORDS * 3), message("user", WORDS * 10)]
     for turn in range(turns):
         call = tool_call(f"c{turn}", "shell", {"command": WORDS[:60]})
         messages.append(message("assistant", text, reasoning_content=WORDS * 2, tool_calls=[call]))
         messages.append(message("tool", text, tool_call_id=f"c{turn}"))
     nodes = nodes_of(messages)
-    tokens = int(1_000_000 * (1 - text_share) / len(nodes) / 21)
+    tokens = int(size * (1 - text_share) / len(nodes) / 21)
     for node in nodes:
         node["token_ids"], node["mask"] = list(range(100_000, 100_000 + tokens)), [True] * tokens
         node["logprobs"] = [-0.1234567] * tokens
     found = trace(nodes=nodes, id=f"{number:032x}", rewards={"right": {"score": float(number % 2), "weight": 1.0}})
-    return json.dumps(episode([found], env="bench", step=1, group=f"g{text_share}"))
+    return json.dumps(episode([found], env="bench", step=1, group=f"g{text_share}-{size}"))
 
 
 def make(folder: Path) -> Path:
@@ -53,10 +54,14 @@ def make(folder: Path) -> Path:
     if path.exists():
         return path
     make_large_index(path, steps=2, prompts_per_step=1500, rollouts=8)
-    for name, share in (("tokens", 0.15), ("text", 0.98)):
+    for name, share, count, size in (
+        ("tokens", 0.15, 16, MEGA),
+        ("text", 0.98, 16, MEGA),
+        ("large", 0.5, 1, 50 * MEGA),
+    ):
         file = folder / name / "rollouts/step_1/train/all/traces.jsonl"
         file.parent.mkdir(parents=True)
-        file.write_text("".join(f"{record(number, share)}\n" for number in range(16)))
+        file.write_text("".join(f"{record(number, share, size)}\n" for number in range(count)))
         index(path, folder / name)
     return path
 
@@ -74,6 +79,8 @@ async def measure(path: Path) -> bool:
         pages[f"trajectory, {size / 1e6:.1f} MB, mostly {name}"] = f"{base}/trajectory/{first}"
         pages[f"trajectory, {size / 1e6:.1f} MB, mostly {name}, raw"] = f"{base}/trajectory/{first}?view=raw"
         pages[f"group of 16 x {size / 1e6:.1f} MB, mostly {name}"] = f"{base}/group/{group}"
+    large = value(path, "select max(id) from trajectories")
+    pages["large trajectory, 50 MB, half of it text"] = f"{base}/trajectory/{large}"
     pages["group of 8 without a file"] = f"{base}/group/1"
     pages["step of 1,500 groups, 200 shown"] = f"{base}/step/1/1"
     pages["step of 1,500 groups, all shown"] = f"{base}/step/1/1?_size=1500"

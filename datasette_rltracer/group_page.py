@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from datasette.utils.asgi import NotFound, Response
 
-from rltracer_sqlite.adapter import load_trajectory
-from rltracer_sqlite.messages import content_text, prompt_context
-from rltracer_sqlite.roots import Roots
-from rltracer_sqlite.sources.base import SourceError
-
-from . import compat
-from .access import DATABASE, PLUGIN, integer, permitted_index, place
+from .access import DATABASE, integer, permitted_index, place
 from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
-from .conversation import Page, read_page
 from .elsewhere import elsewhere_queries, other_runs, this_run
 from .frame import render, trail
-from .group_rows import (
-    MOST_REWARDS,
-    ROWS_ON_A_PAGE,
-    SORTED_BY,
-    described_rows,
-    reward_columns,
-    rows_query,
-    shown_rewards,
-)
-from .lists import Query, answers
-from .selection import NO_NEIGHBOURS, Pair, Selection, at, in_words, neighbours, read_selection
-from .text import Text, first_words
-
-LAST_WORDS_LIMIT = 3_000_000  # bytes of all records of a group that are read for their last words unasked
-MOST_LAST_WORDS = 64_000_000  # and when asked
-LONGEST_LAST_WORDS = 200
+from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
+from .group_rows import MOST_REWARDS, ROWS_ON_A_PAGE, described_rows, reward_columns, rows_query, shown_rewards
+from .group_selection import scope_words, selections, usual_choices
+from .lists import Answer, Query, answers
+from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
+from .text import first_words
 
 GROUP = """
 select g.*, p.preview, p.key, p.task, r.name as run
@@ -61,6 +42,35 @@ def routes() -> list[tuple[str, Any]]:
     return [(DATABASE + r"/group/(?P<id>\d+)$", group_page)]
 
 
+@dataclass(frozen=True)
+class Workbench:
+    """A prompt group and the two selections of its page: of groups beside it, and of its own trajectories."""
+
+    datasette: Any
+    database: str
+    group: Mapping[str, Any]
+    groups: Selection
+    rows: Selection
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Return what a link carries to stay inside both selections."""
+        return [*self.groups.pairs, *self.rows.pairs]
+
+    def here(self, rows: Selection, start: int | None = None) -> str:
+        """Return the address of this page with another selection of trajectories."""
+        pairs = [*self.groups.pairs, *rows.pairs, ("start", start)]
+        return group_url(self.datasette, self.database, self.group["id"], pairs)
+
+    def beside(self, group: int | None) -> str | None:
+        """Return the address of another group, under the same filters of groups."""
+        return None if group is None else group_url(self.datasette, self.database, group, self.groups.pairs)
+
+    def trajectory(self, identity: int, **query: Any) -> str:
+        """Return the address of a trajectory, under the same filters."""
+        return trajectory_url(self.datasette, self.database, identity, pairs=self.pairs, **query)
+
+
 async def group_page(datasette: Any, request: Any) -> Response:
     """Answer with a prompt group."""
     database = await permitted_index(datasette, request, "runs", "prompts", "prompt_groups")
@@ -69,109 +79,100 @@ async def group_page(datasette: Any, request: Any) -> Response:
     if not found.rows:
         raise NotFound("This index has no prompt group of this number.")
     group = found.rows[0]
-    groups, rows = await selections(datasette, database, request, group)
+    bench = Workbench(datasette, database, group, *await selections(datasette, database, request, group))
     start = place(request.args.get("start")) or 0
     rewards = await datasette.databases[database].execute_fn(reward_columns)
     listed, count, ends, beside, *others = await answers(
         datasette,
         request,
         database,
-        rows_query(identity, rows, rewards, start),
-        _count_query(identity, rows),
+        rows_query(identity, bench.rows, rewards, start),
+        _count_query(identity, bench.rows),
         Query(ENDS, {"group": identity}),
-        neighbours(groups, identity),
+        neighbours(bench.groups, identity),
         *elsewhere_queries(group),
     )
-    end = ends.first(trajectories=0, bytes=None, first=None, best=None, worst=None, rewards=0, recorded=0)
-    near = beside.first(**NO_NEIGHBOURS)
-    wants_words = request.args.get("words") == "1"
-    reads_words = end["bytes"] is not None and end["bytes"] <= (MOST_LAST_WORDS if wants_words else LAST_WORDS_LIMIT)
-    prompt, words = await _read(datasette, database, end["first"], [row["id"] for row in listed.rows], reads_words)
-    pairs = [*groups.pairs, *rows.pairs]
-
-    def here(selected: Selection, first: int | None = None) -> str:
-        return group_url(datasette, database, identity, [*groups.pairs, *selected.pairs, ("start", first)])
-
-    shown = shown_rewards(rewards, listed.rows)
     context = {
         "title": f"prompt group {identity}",
         "trail": trail(datasette, database, (group["run_id"], group["run"]), (group["step"],), identity),
         "group": group,
-        "ends": end,
-        "prompt": prompt,
-        "preview": group["preview"],
-        "rows": [
-            {
-                **row,
-                "url": trajectory_url(datasette, database, row["id"], pairs=pairs),
-                "last_words": words.get(row["id"]),
-            }
-            for row in described_rows(listed.rows, group)
-        ],
-        "rewards": shown[:MOST_REWARDS],
-        "reward_count": len(shown),
-        "has_words": reads_words and any(words.values()),
-        "words_url": group_url(datasette, database, identity, [*pairs, ("words", "1")]),
-        "can_read_words": not reads_words and (end["bytes"] or 0) <= MOST_LAST_WORDS,
-        "list": listed,
-        "count": count.first(trajectories=len(listed.rows))["trajectories"],
-        "start": start,
-        "following": here(rows, start + ROWS_ON_A_PAGE),
-        "preceding": here(rows, max(start - ROWS_ON_A_PAGE, 0) or None),
-        "selection": rows,
-        "sorted_url": here,
-        "chips": [(in_words(pair), here(rows.without(pair))) for pair in rows.chosen],
-        "all_url": group_url(datasette, database, identity, [*groups.pairs, *rows.sorting]),
-        "choices": _choices(rows, here),
-        "beside": near,
-        "previous_url": _beside(datasette, database, near["previous"], groups),
-        "next_url": _beside(datasette, database, near["next"], groups),
-        "scope": scope_words(groups, group),
-        "beside_url": beside.sql_url,
-        "step_url": _step_url(datasette, database, group, groups),
-        "read_url": trajectory_url(datasette, database, listed.rows[0]["id"], pairs=pairs) if listed.rows else None,
-        "compare_url": _compare_url(datasette, database, end),
-        "table_url": table_url(datasette, database, "trajectories", rows.pairs, prompt_group_id=identity),
-        "row_url": row_url(datasette, database, "prompt_groups", identity),
-        "prompt_url": row_url(datasette, database, "prompts", group["prompt_id"]),
-        "this_run": this_run(datasette, database, group, others[0], others[1]),
-        "other_runs": other_runs(datasette, database, group["prompt_id"], others[2]),
-        "other_runs_list": others[2],
         "first_words": first_words,
-        "here": lambda **query: trajectory_url(datasette, database, end["first"], pairs=pairs, **query),
-        "record_url": trajectory_url(datasette, database, end["first"], "/record") if end["first"] else None,
+        "start": start,
+        "count": count.first(trajectories=len(listed.rows))["trajectories"],
+        **_beside_context(bench, beside),
+        **_elsewhere_context(bench, *others),
+        **_rows_context(bench, listed, rewards, start),
+        **await _records_context(bench, listed, ends, request.args.get("words") == "1"),
     }
     return await render(datasette, request, database, "group.html", context)
 
 
-async def selections(
-    datasette: Any, database: str, request: Any, group: Mapping[str, Any] | None
-) -> tuple[Selection, Selection]:
-    """Return the selection of groups and that of trajectories in the address of a group's or a trajectory's page.
-
-    A filter belongs to the groups where they have such a column. Where the address has no filter of groups, the
-    neighbours of a group are those of its step.
-    """
-    attached = datasette.databases[database]
-    group_columns, columns = await asyncio.gather(
-        attached.table_columns("prompt_groups"), attached.table_columns("trajectories")
-    )
-    groups = read_selection(request, "prompt_groups", group_columns)
-    rows = read_selection(request, "trajectories", columns, others=group_columns)
-    if not groups.chosen and group is not None:
-        usual: list[Pair] = [("run_id", str(group["run_id"])), at("step", group["step"])]
-        groups = replace(groups, fixed=usual)
-    return groups, replace(rows, values=SORTED_BY)
+def _beside_context(bench: Workbench, beside: Answer) -> dict[str, Any]:
+    """Return what is said of the groups before and after this one, and where else it is listed."""
+    near, where = beside.first(**NO_NEIGHBOURS), (bench.datasette, bench.database)
+    return {
+        "beside": near,
+        "previous_url": bench.beside(near["previous"]),
+        "next_url": bench.beside(near["next"]),
+        "scope": scope_words(bench.groups, bench.group),
+        "beside_url": beside.sql_url,
+        "step_url": _step_url(bench),
+        "row_url": row_url(*where, "prompt_groups", bench.group["id"]),
+        "prompt_url": row_url(*where, "prompts", bench.group["prompt_id"]),
+    }
 
 
-def scope_words(groups: Selection, group: Mapping[str, Any]) -> str:
-    """Return in words among which groups this one has its neighbours."""
-    run, step = ("run_id", str(group["run_id"])), at("step", group["step"])
-    within = "this index" if run not in groups.filters else "this run" if step not in groups.filters else "this step"
-    others = [in_words(pair) for pair in groups.filters if pair not in (run, step)]
-    where = f" where {' and '.join(others)}" if others else ""
-    order = f", by {groups.order[0]}{' from the highest' if groups.order[1] else ''}" if groups.order else ""
-    return f"{within}{where}{order}"
+def _elsewhere_context(bench: Workbench, own: Answer, count: Answer, others: Answer) -> dict[str, Any]:
+    where = (bench.datasette, bench.database)
+    return {
+        "this_run": this_run(*where, bench.group, own, count),
+        "other_runs": other_runs(*where, bench.group["prompt_id"], others),
+        "other_runs_list": others,
+    }
+
+
+def _rows_context(bench: Workbench, listed: Answer, rewards: Sequence[tuple[str, str]], start: int) -> dict[str, Any]:
+    """Return the rows as far as the index knows them, and the links to other selections of them."""
+    rows, shown = bench.rows, shown_rewards(rewards, listed.rows)
+    identity = bench.group["id"]
+    return {
+        "list": listed,
+        "rewards": shown[:MOST_REWARDS],
+        "reward_count": len(shown),
+        "following": bench.here(rows, start + ROWS_ON_A_PAGE),
+        "preceding": bench.here(rows, max(start - ROWS_ON_A_PAGE, 0) or None),
+        "selection": rows,
+        "sorted_url": bench.here,
+        "chips": [(in_words(pair), bench.here(rows.without(pair))) for pair in rows.chosen],
+        "all_url": bench.here(replace(rows, chosen=())),
+        "choices": usual_choices(rows, bench.here),
+        "read_url": bench.trajectory(listed.rows[0]["id"]) if listed.rows else None,
+        "table_url": table_url(bench.datasette, bench.database, "trajectories", rows.pairs, prompt_group_id=identity),
+    }
+
+
+async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants_words: bool) -> dict[str, Any]:
+    """Return the prompt and the rows with their last words, where reading so many records is asked for or cheap."""
+    end = ends.first(trajectories=0, bytes=None, first=None, best=None, worst=None, rewards=0, recorded=0)
+    size = end["bytes"]
+    reads_words = size is not None and size <= (MOST_LAST_WORDS if wants_words else LAST_WORDS_LIMIT)
+    where = (bench.datasette, bench.database)
+    prompt, words = await read_records(*where, end["first"], [row["id"] for row in listed.rows], reads_words)
+    return {
+        "ends": end,
+        "prompt": prompt,
+        "preview": bench.group["preview"],
+        "rows": [
+            {**row, "url": bench.trajectory(row["id"]), "last_words": words.get(row["id"])}
+            for row in described_rows(listed.rows, bench.group)
+        ],
+        "has_words": reads_words and any(words.values()),
+        "words_url": group_url(*where, bench.group["id"], [*bench.pairs, ("words", "1")]),
+        "can_read_words": not reads_words and (size or 0) <= MOST_LAST_WORDS,
+        "compare_url": compare_url(*where, end["best"], end["worst"]) if end["rewards"] > 1 else None,
+        "here": lambda **query: bench.trajectory(end["first"], **query),
+        "record_url": trajectory_url(*where, end["first"], "/record") if end["first"] else None,
+    }
 
 
 def _count_query(group: int, selection: Selection) -> Query:
@@ -180,71 +181,8 @@ def _count_query(group: int, selection: Selection) -> Query:
     return Query(sql, {**parameters, "group": group})
 
 
-async def _read(
-    datasette: Any, database: str, first: int | None, identities: Sequence[int], reads_words: bool
-) -> tuple[Page | None, dict[int, Text | None]]:
-    """Return the messages of the prompt, from the first record that can be read, and the last words of each row."""
-    attached = datasette.databases[database]
-    configured = compat.plugin_config(datasette, PLUGIN, database).get("roots")
-
-    def read(connection: sqlite3.Connection) -> tuple[Page | None, dict[int, Text | None]]:
-        roots = Roots.for_database(attached.path, configured)
-        prompt: Page | None = None
-        words: dict[int, Text | None] = {}
-        for identity in dict.fromkeys([first, *identities] if first is not None else identities):
-            if prompt is not None and not reads_words:
-                break
-            try:
-                messages = load_trajectory(connection, identity, roots).messages
-            except (SourceError, OSError, RecursionError):
-                words[identity] = None
-                continue
-            if prompt is None:
-                prompt = read_page(prompt_context(messages))
-            words[identity] = last_words(messages)
-        return prompt, words
-
-    return await attached.execute_fn(read)  # type: ignore[no-any-return]
-
-
-def last_words(messages: Sequence[Mapping[str, Any]]) -> Text | None:
-    """Return the end of what the assistant said last, or None where it said nothing."""
-    for message in reversed(messages):
-        text = content_text(message.get("content")).strip() if message.get("role") == "assistant" else ""
-        if text:
-            return Text(text[-LONGEST_LAST_WORDS:], len(text))
-    return None
-
-
-def _choices(rows: Selection, here: Any) -> list[tuple[str, str, bool]]:
-    """Return (words, address, whether chosen) of the usual filters of a group's trajectories."""
-    usual = {
-        "all": None,
-        "passed": ("success", "1"),
-        "failed": ("success", "0"),
-        "not scored": ("success__isnull", "1"),
-        "truncated": ("truncated", "1"),
-        "with an error": ("error_type__notnull", "1"),
-    }
-    found = []
-    for words, pair in usual.items():
-        chosen = [pair] if pair else []
-        found.append((words, here(replace(rows, chosen=chosen)), list(rows.chosen) == chosen))
-    return found
-
-
-def _beside(datasette: Any, database: str, group: int | None, groups: Selection) -> str | None:
-    return None if group is None else group_url(datasette, database, group, groups.pairs)
-
-
-def _step_url(datasette: Any, database: str, group: Mapping[str, Any], groups: Selection) -> str:
+def _step_url(bench: Workbench) -> str:
     """Return the address of the group's step, with those of its filters that are not the step itself."""
     own = {"run_id", "step", "step__isnull"}
-    pairs = [pair for pair in groups.pairs if pair[0] not in own]
-    return step_url(datasette, database, group["run_id"], group["step"], pairs)
-
-
-def _compare_url(datasette: Any, database: str, ends: Mapping[str, Any]) -> str | None:
-    if ends["rewards"] < 2:
-        return None
-    return compare_url(datasette, database, ends["best"], ends["worst"])
+    pairs = [pair for pair in bench.groups.pairs if pair[0] not in own]
+    return step_url(bench.datasette, bench.database, bench.group["run_id"], bench.group["step"], pairs)

@@ -25,7 +25,7 @@ from .access import DATABASE, PLUGIN, integer, permitted_index
 from .addresses import trajectory_url
 from .branches import branches_of
 from .frame import render
-from .group_page import selections
+from .group_selection import selections
 from .lens import read_lens
 from .lists import answers
 from .reading import reading_context, view_of

@@ -48,33 +48,24 @@ def reading_context(
     messages = branches[branch - 1].messages if branches and view != "tokens" else []
     page = _page(messages, view, args)
     find = find_in(messages, args.get("find"), view)
-    links = Links(
-        datasette,
-        database,
-        row,
-        found.carried,
-        branch=branch if args.get("branch") is not None else None,
-        start=place(args.get("start")) or None,
-        view=view if view != VIEWS[0] else None,
-        lens=lens.lens if lens and args.get("lens") is not None else None,
-        find=find.text if find else None,
-    )
+    kept = {
+        "branch": branch if args.get("branch") is not None else None,
+        "start": place(args.get("start")) or None,
+        "view": view if view != VIEWS[0] else None,
+        "lens": lens.lens if lens and args.get("lens") is not None else None,
+        "find": find.text if find else None,
+    }
+    links = Links(datasette, database, row, found.carried, **kept)
     listed = around(branches, branch)
     group = found.group
     return {
         "title": f"trajectory {row['id']}",
         "stylesheets": [static_url(datasette, name) for name in (*STYLES, *(["lens.css"] if lens else []))],
         "lens_script": static_url(datasette, "lens.js"),
-        "trail": trail(
-            datasette, database, (row["run_id"], row["run"]), (row["step"],), row["prompt_group_id"] if group else None
-        ),
+        "trail": trail(datasette, database, (row["run_id"], row["run"]), (row["step"],), row["prompt_group_id"]),
         "row": row,
         "group": group,
-        "beside": found.beside,
-        "beside_groups": found.beside_groups,
-        "filters": found.row_filters,
-        "episode": found.episode,
-        "problem": found.problem,
+        **_found_context(found),
         "view": view,
         "lens": lens,
         "has_tokens": may_have_tokens(trajectory),
@@ -89,8 +80,20 @@ def reading_context(
         "tree": branch_tree(listed, branch) if len(branches) > 1 else [],
         "branches": listed,
         "branch_count": len(branches),
-        "other": _other_end(row, group),
-        "sections": sections(row, trajectory.metadata if trajectory else None),
+    }
+
+
+def _found_context(found: Found) -> dict[str, Any]:
+    """Return what is around the messages: neighbours, episode, facts, errors and tools."""
+    trajectory = found.trajectory
+    return {
+        "beside": found.beside,
+        "beside_groups": found.beside_groups,
+        "filters": found.row_filters,
+        "episode": found.episode,
+        "problem": found.problem,
+        "other": _other_end(found.row, found.group),
+        "sections": sections(found.row, trajectory.metadata if trajectory else None),
         "errors": recorded_errors(trajectory.metadata.get("errors")) if trajectory else [],
         "tools": offered_tools(trajectory.tools) if trajectory else [],
         "tool_count": len(trajectory.tools) if trajectory else 0,

@@ -53,7 +53,8 @@ select
     sum(scored) as scored, sum(successes) as successes,
     sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
         as reward_mean,
-    sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed
+    sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed,
+    sum(sum(zero_variance)) over () as all_zero_signal, sum(count(zero_variance)) over () as all_judged
 from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
 """
 
@@ -124,26 +125,39 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
         "start": start,
-        "steps": [_step(datasette, database, identity, step) for step in lists["steps"].rows],
-        "envs": [_env(datasette, database, identity, env) for env in lists["envs"].rows],
-        "prompts_found": {
-            name: _prompts(datasette, database, identity, lists[name]) for name in ("hardest", "easiest")
-        },
-        "errors": [_error(datasette, database, identity, error) for error in lists["errors"].rows],
-        "problems": [_problem(datasette, database, problem) for problem in lists["problems"].rows],
-        "zero_signal": sum(env["zero_signal"] or 0 for env in lists["envs"].rows),
-        "judged": sum(env["judged"] or 0 for env in lists["envs"].rows),
-        "silent_url": table_url(datasette, database, "prompt_groups", run_id=identity, zero_variance=1),
-        "row_url": row_url(datasette, database, "runs", identity),
-        "steps_url": table_url(datasette, database, "steps", run_id=identity),
-        "groups_url": table_url(datasette, database, "prompt_groups", run_id=identity),
-        "failed_url": table_url(datasette, database, "trajectories", [("error_type__notnull", 1)], run_id=identity),
-        "following": run_url(datasette, database, identity, start=start + STEPS_ON_A_PAGE),
-        "preceding": run_url(datasette, database, identity, start=max(start - STEPS_ON_A_PAGE, 0) or None),
+        **_rows(datasette, database, identity, lists),
+        **_addresses(datasette, database, identity, start),
         "charts": await _charts(datasette, request, database, identity),
         "stylesheets": [static_url(datasette, name) for name in (*STYLES, "charts.css")],
     }
     return await render(datasette, request, database, "run.html", context)
+
+
+def _rows(datasette: Any, database: str, run: int, lists: dict[str, Answer]) -> dict[str, Any]:
+    """Return the rows of the lists with their addresses and drawings."""
+    where, envs = (datasette, database), lists["envs"]
+    return {
+        "steps": [_step(*where, run, row) for row in lists["steps"].rows],
+        "envs": [_env(*where, run, row) for row in envs.rows],
+        "prompts_found": {name: _prompts(*where, run, lists[name]) for name in ("hardest", "easiest")},
+        "errors": [_error(*where, run, row) for row in lists["errors"].rows],
+        "problems": [_problem(*where, row) for row in lists["problems"].rows],
+        "zero_signal": envs.first(all_zero_signal=0)["all_zero_signal"] or 0,
+        "judged": envs.first(all_judged=0)["all_judged"] or 0,
+    }
+
+
+def _addresses(datasette: Any, database: str, run: int, start: int) -> dict[str, str]:
+    where = (datasette, database)
+    return {
+        "silent_url": table_url(*where, "prompt_groups", run_id=run, zero_variance=1),
+        "row_url": row_url(*where, "runs", run),
+        "steps_url": table_url(*where, "steps", run_id=run),
+        "groups_url": table_url(*where, "prompt_groups", run_id=run),
+        "failed_url": table_url(*where, "trajectories", [("error_type__notnull", 1)], run_id=run),
+        "following": run_url(*where, run, start=start + STEPS_ON_A_PAGE),
+        "preceding": run_url(*where, run, start=max(start - STEPS_ON_A_PAGE, 0) or None),
+    }
 
 
 async def _charts(datasette: Any, request: Any, database: str, run: int) -> Any:

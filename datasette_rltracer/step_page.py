@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,9 @@ from rltracer_sqlite.passrates import PASS_BINS
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, group_url, run_url, step_url, table_url
 from .frame import render, step_words, trail
-from .lists import Query, answers
+from .lists import Answer, Query, answers
 from .marks import cell, length_bar, rate_bar, rate_cell
-from .selection import Pair, Selection, at, in_words, read_selection
+from .selection import Selection, at, in_words, read_selection
 from .text import visible
 
 GROUPS_ON_A_PAGE = 200
@@ -103,38 +103,56 @@ async def step_page(datasette: Any, request: Any) -> Response:
         own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
         return step_url(datasette, database, run, step, [*own, ("start", first)])
 
-    row = head.rows[0]
-    count = sum(bucket["prompt_groups"] for bucket in buckets.rows)
-    shown = _rows(datasette, database, selection, groups.rows)
     context = {
-        "title": f"{row['run']}, {step_words(step)}",
-        "trail": trail(datasette, database, (run, row["run"]), (step,)),
-        "step_words": step_words(step),
-        "run": row["run"],
-        "run_url": run_url(datasette, database, run),
-        "step": row,
-        "previous_url": _beside(datasette, database, run, row["previous"], selection),
-        "next_url": _beside(datasette, database, run, row["next"], selection),
-        "groups": shown,
+        **_step_context(datasette, database, (run, step), head.rows[0], selection),
+        **_buckets_context(buckets, selection, here),
+        "groups": _rows(datasette, database, selection, groups.rows),
         "list": groups,
-        "count": count,
         "start": start,
         "following": here(selection, start + size),
         "preceding": here(selection, max(start - size, 0) or None),
         "selection": selection,
         "sorted_url": here,
         "chips": [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen],
-        "all_url": step_url(datasette, database, run, step, selection.sorting),
-        "buckets": _buckets(buckets.rows, selection, here),
-        "buckets_list": buckets,
-        "zero_signal": sum(bucket["zero_signal"] or 0 for bucket in buckets.rows),
-        "judged": sum(bucket["judged"] for bucket in buckets.rows),
+        "all_url": here(replace(selection, chosen=())),
         "form": _form(choices.rows, selection),
+    }
+    return await render(datasette, request, database, "step.html", context)
+
+
+def _step_context(
+    datasette: Any, database: str, where: tuple[int, int | None], row: dict[str, Any], selection: Selection
+) -> dict[str, Any]:
+    """Return what is said of the whole step, and the addresses of what is beside it."""
+    run, step = where
+    pairs = [*selection.chosen, *selection.sorting]
+    beside = {
+        f"{name}_url": None if row[name] is None else step_url(datasette, database, run, row[name], pairs)
+        for name in ("previous", "next")
+    }
+    return {
+        "title": f"{row['run']}, {step_words(step)}",
+        "trail": trail(datasette, database, (run, row["run"]), (step,)),
+        "step_words": step_words(step),
+        "run": row["run"],
+        "run_url": run_url(datasette, database, run),
+        "step": row,
+        **beside,
         "form_url": step_url(datasette, database, run, step),
         "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
         "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step),
     }
-    return await render(datasette, request, database, "step.html", context)
+
+
+def _buckets_context(buckets: Answer, selection: Selection, here: Callable[[Selection], str]) -> dict[str, Any]:
+    """Return the bins of pass rates, and what they add up to."""
+    return {
+        "buckets": _buckets(buckets.rows, selection, here),
+        "buckets_list": buckets,
+        "count": sum(bucket["prompt_groups"] for bucket in buckets.rows),
+        "zero_signal": sum(bucket["zero_signal"] or 0 for bucket in buckets.rows),
+        "judged": sum(bucket["judged"] for bucket in buckets.rows),
+    }
 
 
 async def _selection(datasette: Any, database: str, request: Any, run: int, step: int | None) -> Selection:
@@ -181,7 +199,9 @@ def _env_words(row: dict[str, Any]) -> str:
     return " · ".join(str(value)[:40] for value in (row["env"], split) if value)
 
 
-def _buckets(rows: list[dict[str, Any]], selection: Selection, here: Any) -> list[dict[str, Any]]:
+def _buckets(
+    rows: list[dict[str, Any]], selection: Selection, here: Callable[[Selection], str]
+) -> list[dict[str, Any]]:
     """Return the bins of pass rates in their order, with how many groups and the link to only those."""
     counts = {row["pass_bucket"]: row["prompt_groups"] for row in rows}
     most = max(counts.values(), default=0)
@@ -208,11 +228,6 @@ def _form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
         "zero_variance": given.get("zero_variance"),
         "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
     }
-
-
-def _beside(datasette: Any, database: str, run: int, step: int | None, selection: Selection) -> str | None:
-    pairs: list[Pair] = [*selection.chosen, *selection.sorting]
-    return None if step is None else step_url(datasette, database, run, step, pairs)
 
 
 def _step(text: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer.group_page import last_words
+from datasette_rltracer.group_records import last_words
 from datasette_rltracer.group_rows import ending_words, training_words
 from tests.index_factory import make_index
 

@@ -1,0 +1,57 @@
+"""What a group's page reads from files: the prompt from one record, and the last words of each trajectory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rltracer_sqlite.adapter import load_trajectory
+from rltracer_sqlite.messages import content_text, prompt_context
+from rltracer_sqlite.roots import Roots
+from rltracer_sqlite.sources.base import SourceError
+
+from . import compat
+from .access import PLUGIN
+from .conversation import Page, read_page
+from .text import Text
+
+LAST_WORDS_LIMIT = 3_000_000  # bytes of all records of a group that are read for their last words unasked
+MOST_LAST_WORDS = 64_000_000  # and when asked
+LONGEST_LAST_WORDS = 200
+
+
+async def read_records(
+    datasette: Any, database: str, first: int | None, identities: Sequence[int], reads_words: bool
+) -> tuple[Page | None, dict[int, Text | None]]:
+    """Return the messages of the prompt, from the first record that can be read, and the last words of each row."""
+    attached = datasette.databases[database]
+    configured = compat.plugin_config(datasette, PLUGIN, database).get("roots")
+
+    def read(connection: sqlite3.Connection) -> tuple[Page | None, dict[int, Text | None]]:
+        roots = Roots.for_database(attached.path, configured)
+        prompt: Page | None = None
+        words: dict[int, Text | None] = {}
+        for identity in dict.fromkeys([first, *identities] if first is not None else identities):
+            if prompt is not None and not reads_words:
+                break
+            try:
+                messages = load_trajectory(connection, identity, roots).messages
+            except (SourceError, OSError, RecursionError):
+                words[identity] = None
+                continue
+            if prompt is None:
+                prompt = read_page(prompt_context(messages))
+            words[identity] = last_words(messages)
+        return prompt, words
+
+    return await attached.execute_fn(read)  # type: ignore[no-any-return]
+
+
+def last_words(messages: Sequence[Mapping[str, Any]]) -> Text | None:
+    """Return the end of what the assistant said last, or None where it said nothing."""
+    for message in reversed(messages):
+        text = content_text(message.get("content")).strip() if message.get("role") == "assistant" else ""
+        if text:
+            return Text(text[-LONGEST_LAST_WORDS:], len(text))
+    return None

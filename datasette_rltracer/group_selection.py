@@ -1,0 +1,59 @@
+"""The filters in the address of a group's or a trajectory's page: some are of groups, some of trajectories."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .group_rows import SORTED_BY
+from .selection import Pair, Selection, at, in_words, read_selection
+
+USUAL: dict[str, Pair | None] = {
+    "all": None,
+    "passed": ("success", "1"),
+    "failed": ("success", "0"),
+    "not scored": ("success__isnull", "1"),
+    "truncated": ("truncated", "1"),
+    "with an error": ("error_type__notnull", "1"),
+}
+
+
+async def selections(
+    datasette: Any, database: str, request: Any, group: Mapping[str, Any] | None
+) -> tuple[Selection, Selection]:
+    """Return the selection of groups and that of trajectories in the address of a group's or a trajectory's page.
+
+    A filter belongs to the groups where they have such a column. Where the address has no filter of groups, the
+    neighbours of a group are those of its step.
+    """
+    attached = datasette.databases[database]
+    group_columns, columns = await asyncio.gather(
+        attached.table_columns("prompt_groups"), attached.table_columns("trajectories")
+    )
+    groups = read_selection(request, "prompt_groups", group_columns)
+    rows = read_selection(request, "trajectories", columns, others=group_columns)
+    if not groups.chosen and group is not None:
+        usual: list[Pair] = [("run_id", str(group["run_id"])), at("step", group["step"])]
+        groups = replace(groups, fixed=usual)
+    return groups, replace(rows, values=SORTED_BY)
+
+
+def scope_words(groups: Selection, group: Mapping[str, Any]) -> str:
+    """Return in words among which groups this one has its neighbours."""
+    run, step = ("run_id", str(group["run_id"])), at("step", group["step"])
+    within = "this index" if run not in groups.filters else "this run" if step not in groups.filters else "this step"
+    others = [in_words(pair) for pair in groups.filters if pair not in (run, step)]
+    where = f" where {' and '.join(others)}" if others else ""
+    order = f", by {groups.order[0]}{' from the highest' if groups.order[1] else ''}" if groups.order else ""
+    return f"{within}{where}{order}"
+
+
+def usual_choices(rows: Selection, here: Callable[[Selection], str]) -> list[tuple[str, str, bool]]:
+    """Return (words, address, whether chosen) of the usual filters of a group's trajectories."""
+    found = []
+    for words, pair in USUAL.items():
+        chosen = [pair] if pair else []
+        found.append((words, here(replace(rows, chosen=chosen)), list(rows.chosen) == chosen))
+    return found
