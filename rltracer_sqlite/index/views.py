@@ -6,6 +6,32 @@ compared as a number.
 
 from __future__ import annotations
 
+WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)
+# One for each size, since SQLite takes a condition on the size through one `group by` and not through two: a question
+# about one size would count all of them.
+WINDOW_SUMMARY = """
+select
+    run_id as run_id,
+    split as split,
+    env as env,
+    cast({size} as integer) as window_size,
+    window as window,
+    cast(min(step_first) as integer) as step_first,
+    cast(min(step_last) as integer) as step_last,
+    cast(count(*) as integer) as prompts,
+    cast(sum(trajectories) as integer) as trajectories,
+    cast(sum(scored) as integer) as scored,
+    cast(sum(successes) as integer) as successes,
+    cast(sum(successes) * 1.0 / nullif(sum(scored), 0) as real) as pass_rate,
+    cast(avg(pass_rate) as real) as prompt_pass_rate,
+    cast(sum(scored = 0) as integer) as prompts_unscored,
+    cast(sum(scored > 0 and successes = 0) as integer) as prompts_all_failed,
+    cast(sum(scored > 0 and successes = scored) as integer) as prompts_all_passed
+from prompt_windows
+where window_size = {size}
+group by run_id, window, split, env
+"""
+
 VIEWS = """
 -- The pass rate of every prompt over a whole run, per split: the hardest are those near 0.
 create view prompt_pass_rates as
@@ -51,7 +77,7 @@ where s.indexed_at is null;
 -- The pass rate of every prompt in windows of steps, counted from the run's first step. Choose one window_size:
 -- 1, 2, 5, 10, 20, 40, 100, 200, 400 or 1000. Windows without a scored trajectory have a null pass rate.
 create view prompt_windows as
-with sizes(size) as (values (1), (2), (5), (10), (20), (40), (100), (200), (400), (1000)),
+with sizes(size) as (values {sizes}),
 origins as materialized (select run_id, min(step) as origin from prompt_groups group by run_id),
 counted as (
     select
@@ -87,25 +113,7 @@ from counted;
 
 -- A line per run, window of steps, split and env: prompts by how they fared. Choose one window_size.
 create view window_summary as
-select
-    run_id as run_id,
-    split as split,
-    env as env,
-    window_size as window_size,
-    window as window,
-    cast(min(step_first) as integer) as step_first,
-    cast(min(step_last) as integer) as step_last,
-    cast(count(*) as integer) as prompts,
-    cast(sum(trajectories) as integer) as trajectories,
-    cast(sum(scored) as integer) as scored,
-    cast(sum(successes) as integer) as successes,
-    cast(sum(successes) * 1.0 / nullif(sum(scored), 0) as real) as pass_rate,
-    cast(avg(pass_rate) as real) as prompt_pass_rate,
-    cast(sum(scored = 0) as integer) as prompts_unscored,
-    cast(sum(scored > 0 and successes = 0) as integer) as prompts_all_failed,
-    cast(sum(scored > 0 and successes = scored) as integer) as prompts_all_passed
-from prompt_windows
-group by run_id, window_size, window, split, env;
+{one_summary_for_each_size};
 
 -- Prompts that moved between two windows in which they were scored: solved means that at least half passed.
 -- Choose one window_size; change is gained (failed, then solved) or lost (solved, then failed).
@@ -150,4 +158,7 @@ select
     cast(k as integer) as k,
     cast(1 - missed as real) as pass_at_k
 from draws;
-"""
+""".format(
+    sizes=", ".join(f"({size})" for size in WINDOW_SIZES),
+    one_summary_for_each_size="\nunion all\n".join(WINDOW_SUMMARY.format(size=size).strip() for size in WINDOW_SIZES),
+)
