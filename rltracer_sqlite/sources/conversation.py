@@ -5,7 +5,6 @@ A source that has the messages of a record and the numbers beside them needs not
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -15,6 +14,7 @@ import msgspec
 from .. import messages as normal
 from ..model import Message, Trajectory
 from .base import Entry, Locator, Shard
+from .values import number, place_of
 
 MAX_TEXT = 200  # characters of a recorded text that is kept as a value
 MAX_DEPTH = 3
@@ -119,17 +119,6 @@ def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[st
     }
 
 
-def place_of(locator: Locator) -> dict[str, Any]:
-    """Return where a record is, as metadata tells it."""
-    return {
-        "path": locator.path,
-        "line": locator.line,
-        "byte_offset": locator.byte_offset,
-        "byte_length": locator.byte_length,
-        "item": locator.item,
-    }
-
-
 def truth_hash(truth: Any) -> str:
     """Return a short hash of a recorded ground truth, or '' where none is recorded; [x] counts as x."""
     while isinstance(truth, list) and len(truth) == 1:
@@ -154,28 +143,6 @@ def add_values(values: dict[str, float | str | None], path: str, recorded: Any, 
             values[path] = finite
     elif isinstance(recorded, str):
         values[path] = recorded if len(recorded) <= MAX_TEXT else None
-
-
-def number(value: Any) -> float | None:
-    """Return a recorded value as a finite float; True and False count as 1 and 0, anything else as missing."""
-    if isinstance(value, (int, float)):
-        try:
-            finite = float(value)
-        except OverflowError:
-            return None
-        return finite if math.isfinite(finite) else None
-    return None
-
-
-def integer(value: Any) -> int | None:
-    """Return a recorded number, or a text that is one, as an integer that SQLite can hold; else None."""
-    if isinstance(value, str) and len(value) <= 20:
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    finite = number(value)
-    return int(finite) if finite is not None and abs(finite) < 2**63 else None
 
 
 def short_text(value: Any) -> str | None:

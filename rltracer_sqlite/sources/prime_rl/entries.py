@@ -12,6 +12,7 @@ import msgspec
 
 from ... import messages as normal
 from ..base import Entry, Problem, Shard, Update
+from ..values import integer, number
 from .records import ANY, NOTHING, Node, Raw, Record, Reward, Task, TaskData, is_there
 
 # verifiers' names for a limit that cut a rollout off.
@@ -285,17 +286,6 @@ def decoded(raw: Raw) -> Any:
     return ANY.decode(raw) if is_there(raw) else None
 
 
-def number(value: Any) -> float | None:
-    """Return a recorded value as a finite float; True and False count as 1 and 0, anything else as missing."""
-    if isinstance(value, (int, float)):
-        try:
-            finite = float(value)
-        except OverflowError:
-            return None
-        return finite if math.isfinite(finite) else None
-    return None
-
-
 def recorded_uid(recorded: Any) -> str | None:
     """Return a recorded id as the index keeps it: one that is too long by its hash; None where there is none."""
     if recorded is None or recorded == "" or isinstance(recorded, (dict, list)):
@@ -327,12 +317,6 @@ def error_type(error: Any) -> str | None:
 def _inner(info: dict[str, Any], outer: str, inner: str) -> int | None:
     value = info.get(outer)
     return integer(value.get(inner)) if isinstance(value, dict) else None
-
-
-def integer(value: Any) -> int | None:
-    """Return a recorded number as an integer that SQLite can hold, else None."""
-    whole = value if isinstance(value, int) else number(value)
-    return int(whole) if whole is not None and abs(whole) < 2**63 else None
 
 
 def flag(value: Any) -> int | None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import Locator
-from .entries import LIMITS, integer, number
+from ..values import integer, number, place_of
+from .entries import LIMITS
 
 
 def metadata(
@@ -33,8 +34,8 @@ def metadata(
         "completion": _completion(trace),
         "timing": trace.get("timing"),
         "errors": _errors(trace, outer),
-        "locator": _place(locators[0]),
-        "annotations": [_place(locator) | {"producer": locator.producer} for locator, _ in annotations],
+        "locator": place_of(locators[0]),
+        "annotations": [place_of(locator) | {"producer": locator.producer} for locator, _ in annotations],
     }
 
 
@@ -137,16 +138,6 @@ def _env(trace: dict[str, Any], outer: dict[str, Any], info: dict[str, Any]) -> 
     named = env.get("name") or env.get("id") if isinstance(env, dict) else env
     candidates = (trace.get("env_name"), info.get("env_name"), named, info.get("env_id"))
     return next((text for text in candidates if text and isinstance(text, str)), None)
-
-
-def _place(locator: Locator) -> dict[str, Any]:
-    return {
-        "path": locator.path,
-        "line": locator.line,
-        "byte_offset": locator.byte_offset,
-        "byte_length": locator.byte_length,
-        "item": locator.item,
-    }
 
 
 def _dictionary(value: Any) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, shard_tokens
 from ..base import Position, Problem
+from ..values import number
 
 Splitter = Callable[[list[int]], list[int]]
 """From the ids of a sequence without recorded boundaries to where each conversation in it starts."""
@@ -78,6 +78,4 @@ Found = Batch | Problem | Position
 
 def finite(value: Any) -> float | None:
     """Return a recorded number as a finite float, or None."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None
+    return None if isinstance(value, bool) else number(value)

@@ -12,6 +12,7 @@ from ...tokens.templates import Conversation, parse_conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Locator
 from ..files import open_shard, read_bytes
+from ..values import place_of
 from .microbatch import read_micro_batch_sample
 from .msgpack_frames import read_beginning
 from .prompts import TOKEN_IDS
@@ -122,8 +123,8 @@ def _metadata(
         "content_kind": conversation.content_kind,
         "family": conversation.family,
         "remarks": list(conversation.flags),
-        "locator": _place(locator),
-        "annotations": [_place(other) | {"producer": other.producer} for other, _ in copies],
+        "locator": place_of(locator),
+        "annotations": [place_of(other) | {"producer": other.producer} for other, _ in copies],
     }
 
 
@@ -152,16 +153,6 @@ def _record(sample: Sample) -> dict[str, Any]:
     named = {"env_name": sample.env, "reward": sample.reward, "advantage": sample.first_advantage()}
     named |= {"trace_id": sample.trace_id, "branch_index": sample.branch_index}
     return {**sample.facts, **{name: value for name, value in named.items() if value is not None}}
-
-
-def _place(locator: Locator) -> dict[str, Any]:
-    return {
-        "path": locator.path,
-        "line": locator.line,
-        "byte_offset": locator.byte_offset,
-        "byte_length": locator.byte_length,
-        "item": locator.item,
-    }
 
 
 def _place_of(locator: Locator) -> tuple[str, int, int | None]:

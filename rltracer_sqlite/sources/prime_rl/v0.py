@@ -9,6 +9,7 @@ import msgspec
 from ... import messages as normal
 from ..base import Entry, Shard
 from ..lines import decode_leniently
+from ..values import integer
 from .entries import (
     add_values,
     common,
@@ -16,7 +17,6 @@ from .entries import (
     error_type,
     flag,
     identify,
-    integer,
     place_uid,
     prompt_of,
     recorded_uid,

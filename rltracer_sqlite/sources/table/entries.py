@@ -10,7 +10,8 @@ from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, trained
 from ...tokens.templates import Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
-from ..conversation import MAX_TEXT, add_values, entry_of, integer, number, short_text
+from ..conversation import MAX_TEXT, add_values, entry_of, short_text
+from ..values import integer_in_text, number
 from .content import TOKEN_IDS, conversation_of
 from .mapping import SPLITS, TRUNCATED, Role, Shape
 from .rows import Row, json_text, kind_of
@@ -119,7 +120,7 @@ class _Values:
 
     def integer_at(self, name: str) -> int | None:
         value = self.get(name)
-        found = integer(value)
+        found = integer_in_text(value)
         if found is None and value is not None:
             self.remarks.append(
                 f"column {self.shape.roles[name].columns[:1]}: expected an integer, found {value!r:.40}"

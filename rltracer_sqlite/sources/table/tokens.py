@@ -10,7 +10,7 @@ from typing import Any
 
 from ...tokens.streams import Tokens, trained_runs
 from ..base import Entry
-from ..conversation import integer, number
+from ..values import integer_in_text, number
 from .rows import RowError
 
 Numbers = list["float | None"]
@@ -50,7 +50,7 @@ def read_tokens(get: Callable[[str], Any], with_ids: bool, remarks: list[str]) -
     else:
         flags = [False] * prompt + [True] * (length - prompt)
     found = {name: _stream(get(name), name, prompt, length, remarks) for name in ("logprobs", "advantage")}
-    end = min(integer(get("length")) or length, length)  # what is behind it is padding
+    end = min(integer_in_text(get("length")) or length, length)  # what is behind it is padding
     logprobs, advantages = found["logprobs"], found["advantage"]
     return TokenNumbers(ids[:end], prompt, flags[:end], logprobs and logprobs[:end], advantages and advantages[:end])
 
