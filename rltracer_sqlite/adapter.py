@@ -13,8 +13,9 @@ from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
 from .roots import Roots
-from .sources import source_named
+from .sources import missing, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
+from .sources.places import Root, place, relist
 from .sources.prime_rl import PrimeRLSource
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class Adapter(Protocol):
     """One run of some training system. Anybody may implement these five methods, without our index."""
 
-    rollout_dir: Path
+    @property
+    def rollout_dir(self) -> Root: ...
 
     def list_steps(self) -> Sequence[int | None]: ...
     def ensure_step_indexed(self, step: int) -> None: ...
@@ -34,16 +36,16 @@ class Adapter(Protocol):
 
 
 class IndexedAdapter:
-    """Any source behind the shared index: an Adapter for the files at `root`.
+    """Any source behind the shared index: an Adapter for the files at `root`, a path or a URL.
 
     Nothing is opened before a step's prompts are asked for; then only that step's shards are read, and only
     what is new in them. `index=None` keeps the index in the user's cache folder, never inside the run.
     With `refresh=False` the index is taken as it is, and only loading a trajectory opens a file.
     """
 
-    def __init__(self, source: Source, root: str | Path, index: str | Path | None = None, refresh: bool = True) -> None:
+    def __init__(self, source: Source, root: str | Root, index: str | Path | None = None, refresh: bool = True) -> None:
         self.source, self.refreshes = source, refresh
-        self.rollout_dir = Path(root).absolute()
+        self.rollout_dir: Root = place(root).absolute()
         self.index = Path(index) if index is not None else cached_index(self.rollout_dir)
         self._connection: sqlite3.Connection | None = None
         self._run_id: int | None = None
@@ -52,6 +54,7 @@ class IndexedAdapter:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
         if not self.refreshes:
             return queries.steps(self._open(), self._run())
+        relist(self.rollout_dir)
         shards = [shard for shard in self.source.shards(self.rollout_dir) if shard.producer is None]
         steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
         if any(shard.step is None for shard in shards):
@@ -86,7 +89,7 @@ class IndexedAdapter:
         from .index.lock import WriterLock
 
         if not self.rollout_dir.exists():
-            raise SourceError(f"{self.rollout_dir} does not exist.")
+            raise SourceError(missing(self.rollout_dir))
         self.close()
         self.index.parent.mkdir(parents=True, exist_ok=True)
         with WriterLock(self.index, "reading a step", wait=BUSY_SECONDS):
@@ -102,6 +105,7 @@ class IndexedAdapter:
             refresh_run(connection, self.source, self.rollout_dir, self._run_id, steps=lambda s: s in (step, None))
         finally:
             finish_writing(connection)
+            relist(self.rollout_dir)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -123,14 +127,14 @@ class PrimeRLAdapter(IndexedAdapter):
 
     def __init__(
         self,
-        rollout_dir: str | Path,
+        rollout_dir: str | Root,
         tokenizer_name: str | None = None,
         index_path: str | Path | None = None,
     ) -> None:
         super().__init__(PrimeRLSource(tokenizer_name), rollout_dir, index_path)
 
 
-def cached_index(root: Path) -> Path:
+def cached_index(root: Root) -> Path:
     """Return the place of a run's index in the user's cache folder."""
     from platformdirs import user_cache_path
 
@@ -188,7 +192,7 @@ def allowed_tokenizer(place: str | None, roots: Roots) -> tuple[str | None, str 
         return None, str(error)
 
 
-def _read(row: Mapping[str, Any], root: Path, locators: Sequence[Locator], roots: Roots) -> Trajectory:
+def _read(row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots: Roots) -> Trajectory:
     """Return a trajectory as its run's source reads it, with its text as far as the run's tokenizer can be used."""
     plain = source_named(row["source"], None, row["mapping"])
     tokenizer, problem = allowed_tokenizer(row["tokenizer"], roots)

@@ -1,7 +1,8 @@
-"""Which folders an index may lead to: never those that the database alone names.
+"""Which folders and URLs an index may lead to: never those that the database alone names.
 
 A database is input like any other, and may come from somebody else. So a run's folder is read only when it lies
-in a configured root, in a folder that this user once indexed on this machine, or in the database's own folder.
+in a configured root, in a folder that this user once indexed on this machine, or in the database's own folder. A
+remote run is read only when its URL, or one that it lies below, is configured or was once indexed by this user.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .sources.base import LocatorError
+from .sources.base import LocatorError, SourceError
+from .sources.places import Root, place
+from .sources.remote import RemoteRoot
+from .sources.remote_requests import redacted
 
 MAX_TOKENIZER = 64 << 20  # bytes of a tokenizer.json; the largest published ones have about half of that
 
@@ -20,30 +24,33 @@ class RootNotAllowed(LocatorError):
 
 
 class Roots:
-    """The folders that may be read."""
+    """The folders and URLs that may be read."""
 
-    def __init__(self, allowed: Iterable[Path]) -> None:
+    def __init__(self, allowed: Iterable[Root]) -> None:
         self.allowed = [path.resolve() for path in allowed]
 
     @classmethod
     def for_database(cls, database: str | Path | None, configured: Sequence[str] | None = None) -> Roots:
         """Return the roots for an index file: configured ones, else the user's list and the database's own folder."""
         if configured is not None:
-            return cls(Path(path).expanduser() for path in configured)
+            return cls(_configured(path) for path in configured)
         own = [Path(database).resolve().parent] if database else []
         return cls([*remembered_roots(), *own])
 
-    def check(self, root: str | Path) -> Path:
+    def check(self, root: str | Root) -> Root:
         """Return a run's folder, resolved. Raises RootNotAllowed where no allowed folder is it or holds it."""
+        shown = redacted(str(root))
         try:
-            resolved = Path(root).resolve()
+            resolved = place(root).resolve()
+        except SourceError as error:
+            raise RootNotAllowed(f"This index points to a place that is not read: {error}") from None
         except (OSError, RuntimeError, TypeError, ValueError):
-            raise RootNotAllowed(f"This index points to {str(root)!r}, which is no folder.") from None
+            raise RootNotAllowed(f"This index points to {shown!r}, which is no folder.") from None
         if self._holds(resolved):
             return resolved
         raise RootNotAllowed(
-            f"This index points to {str(root)!r}, which is not among the folders that may be read here. "
-            f"If you trust it: rltracer roots add {str(root)!r}"
+            f"This index points to {shown!r}, which is not among the folders that may be read here. "
+            f"If you trust it: rltracer roots add {shown!r}"
         )
 
     def check_tokenizer(self, place: str | Path) -> Path:
@@ -67,8 +74,15 @@ class Roots:
             raise LocatorError(f"The tokenizer {str(place)!r} has {size:,} bytes; at most {MAX_TOKENIZER:,} are read.")
         return file
 
-    def _holds(self, resolved: Path) -> bool:
-        return any(resolved == path or resolved.is_relative_to(path) for path in self.allowed)
+    def _holds(self, resolved: Root) -> bool:
+        is_remote = isinstance(resolved, RemoteRoot)
+        comparable = (root for root in self.allowed if isinstance(root, RemoteRoot) == is_remote)
+        return any(resolved == root or resolved.is_relative_to(root) for root in comparable)
+
+
+def _configured(text: str) -> Root:
+    root = place(text)
+    return root.expanduser() if isinstance(root, Path) else root
 
 
 def tokenizer_file(place: Path) -> Path:
@@ -87,26 +101,33 @@ def roots_file() -> Path:
     return user_config_path("rltracer") / "roots.txt"
 
 
-def remembered_roots() -> list[Path]:
-    """Return the folders on the user's list, in the order in which they came."""
+def remembered_roots() -> list[Root]:
+    """Return the folders and URLs on the user's list, in the order in which they came."""
     try:
         # Only "\n" ends a line: a folder's name may hold whatever else Python takes for the end of one.
         lines = roots_file().read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except (OSError, ValueError):
         return []
-    return [Path(line) for line in lines if line.strip()]
+    return [root for line in lines if line.strip() and (root := _remembered(line)) is not None]
 
 
-def remember_root(root: Path) -> None:
-    """Add a folder, or a single file, to the user's list. Raises OSError where the list cannot be written."""
+def _remembered(line: str) -> Root | None:
+    try:
+        return place(line)
+    except SourceError:
+        return None  # written by hand, or by a version that reads more
+
+
+def remember_root(root: Root) -> None:
+    """Add a folder, a single file or a URL to the user's list. Raises OSError where the list cannot be written."""
     resolved = root.resolve()
     known = remembered_roots()
     if resolved not in known and "\n" not in str(resolved):
         _write([*known, resolved])
 
 
-def forget_root(root: Path) -> bool:
-    """Take a folder off the user's list; say whether it was on it."""
+def forget_root(root: Root) -> bool:
+    """Take a folder or a URL off the user's list; say whether it was on it."""
     known, resolved = remembered_roots(), root.resolve()
     left = [path for path in known if path not in (root, resolved)]
     if len(left) < len(known):
@@ -114,7 +135,7 @@ def forget_root(root: Path) -> bool:
     return len(left) < len(known)
 
 
-def _write(roots: list[Path]) -> None:
+def _write(roots: list[Root]) -> None:
     file = roots_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f"{file.name}.{os.getpid()}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..sources.base import SourceError
-from ..sources.files import base_folder
+from ..sources.places import FILE, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
 from ..sources.table.files import SKIPPED_FOLDERS
 
@@ -55,15 +55,15 @@ def find_runs(root: Path) -> Found:
     """Return the runs below a folder, or the one that a single file is. Raises SourceError where it cannot be read."""
     base, count = base_folder(root), 0
     runs: dict[str, RunFolder] = {}
-    for path, entry in _files(root):
-        count += 1
+    for path, what in [Listed(root.name)] if root.is_file() else walk(root, SKIPPED_FOLDERS):
+        count += what == FILE
         if count > MOST_FILES:
             break
-        if not path.endswith(ENDINGS) or SKIPPED_FILES.search(entry.name.removesuffix(".zst")):
+        if what != FILE or not path.endswith(ENDINGS) or SKIPPED_FILES.search(_name(path)):
             continue
         folder, is_known = run_of(base, path)
         if is_known or not path.endswith(DOUBTFUL):
-            _add(runs.setdefault(folder, RunFolder(folder)), path, entry, is_known)
+            _add(runs, folder, path, base / path, is_known)
     ordered = sorted(runs.values(), key=lambda run: (not run.is_known, -run.modified, run.path))
     return Found(ordered, min(count, MOST_FILES), count <= MOST_FILES)
 
@@ -95,39 +95,21 @@ def run_folder_path(root: Path, path: str) -> Path:
     return full
 
 
-def _add(run: RunFolder, path: str, entry: os.DirEntry[str], is_known: bool) -> None:
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".zst")
+
+
+def _add(runs: dict[str, RunFolder], folder: str, path: str, file: Path, is_known: bool) -> None:
     try:
-        status = entry.stat(follow_symlinks=False)
+        status = os.stat(file, follow_symlinks=False)
     except OSError:
         return  # it has just gone
+    if not stat.S_ISREG(status.st_mode):
+        return
+    run = runs.setdefault(folder, RunFolder(folder))
     run.files += 1
     run.bytes += status.st_size
     run.modified = max(run.modified, status.st_mtime)
     run.is_known = run.is_known or is_known
     if step := STEP.search(path):
         run.steps.add(int(step[1]))
-
-
-def _files(root: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield (path relative to `root`, entry) of each regular file; a folder that cannot be read is passed over."""
-    if root.is_file():
-        with os.scandir(root.parent) as entries:
-            yield from ((entry.name, entry) for entry in entries if entry.name == root.name)
-        return
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        try:
-            with os.scandir(root / folder) as entries:
-                listed = list(entries)
-        except OSError as error:
-            if not folder:
-                raise SourceError(f"{root} cannot be read: {error.strerror}.") from None
-            continue
-        for entry in listed:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in SKIPPED_FOLDERS and not entry.name.startswith("."):
-                    pending.append(path)
-            elif entry.is_file(follow_symlinks=False):
-                yield path, entry

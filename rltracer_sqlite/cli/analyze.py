@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable
+from .places import RUN, is_database
 
 if TYPE_CHECKING:
     from ..analysis import RunAnalysis, Selection
+    from ..sources.places import Root
 
 
 @click.command("analyze", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DB|RUN...")
+@click.argument("paths", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("analysis"), help="The folder to write to."
 )
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--step-end", type=int, help="Up to this step.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for a RUN whose files hold token ids.")
 def command(
-    paths: tuple[Path, ...],
+    paths: tuple[Root, ...],
     output: Path,
     run: str | None,
     window: int,
@@ -83,7 +85,7 @@ def parse_ks(text: str) -> list[int]:
 
 
 def _analyse(
-    path: Path, run: str | None, selection: Selection, ks: list[int], tokenizer: str | None
+    path: Root, run: str | None, selection: Selection, ks: list[int], tokenizer: str | None
 ) -> list[RunAnalysis]:
     from ..analysis import analyse_run
     from .success import chosen_runs
@@ -96,11 +98,11 @@ def _analyse(
         connection.close()
 
 
-def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
+def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
     """Open an index, or bring the index of a run's folder up to date and open it; return its run's id in this case."""
     from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 
-    if not path.exists() or _is_database(path):
+    if isinstance(path, Path) and (not path.exists() or is_database(path)):
         return open_index(path), None
     from ..adapter import cached_index
     from ..index.lock import WriterLock
@@ -119,13 +121,6 @@ def _open(path: Path, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
         finally:
             finish_writing(connection)
     return open_index(index), run_id
-
-
-def _is_database(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
 
 
 def _summary(analysis: RunAnalysis) -> str:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import printable
+from .places import RUN
 
 if TYPE_CHECKING:
     from ..export.preferences import ExportPreferences
     from ..export.runs import Progress, TraceRunSpec
+    from ..sources.places import Root
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DB|RUN...")
+@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet."
 )
@@ -88,10 +90,10 @@ if TYPE_CHECKING:
 @click.option("--no-tools", is_flag=True, help="Leave the tool definitions out.")
 @click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords of known shapes.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def command(runs: tuple[Path, ...], output: Path | None, dry_run: bool, quiet: bool, **options: Any) -> None:
+def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: bool, **options: Any) -> None:
     """Write training data from indexed trajectories.
 
-    DB is an index made by rltracer-index. RUN is a run's folder; it is indexed into your cache folder first, the
+    DB is an index made by rltracer-index. RUN is a run's folder or URL; it is indexed into your cache folder first, the
     asked steps only.
 
     \b
@@ -124,7 +126,7 @@ def command(runs: tuple[Path, ...], output: Path | None, dry_run: bool, quiet: b
         click.echo(printable(f"Wrote {result.row_count:,} rows to {output}; summary: {result.summary_path}"))
 
 
-def _specs(paths: tuple[Path, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
+def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
     from ..export.runs import TraceRunSpec, is_database, runs_of
 
     first, last = _steps(options.pop("steps"))
@@ -132,7 +134,7 @@ def _specs(paths: tuple[Path, ...], options: dict[str, Any]) -> list[TraceRunSpe
     asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
     specs = []
     for path in paths:
-        if not is_database(path):
+        if not isinstance(path, Path) or not is_database(path):
             specs.append(TraceRunSpec(path, **asked))
             continue
         found = [name for name in runs_of(path) if not names or name in names]

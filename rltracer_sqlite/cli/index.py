@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable, run
+from .places import RUN
 
 if TYPE_CHECKING:
     import sqlite3
 
     from ..index.refresh import Refreshed
     from ..sources.base import Source
+    from ..sources.places import Root
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -41,7 +43,7 @@ class Options:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False), metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
 @click.option("--steps", metavar="N-M", help="Read these steps only, for example 1-100, 21 or 40- (to the end).")
 @click.option("--discover", is_flag=True, help="List the steps of a run without reading any of its files.")
 @click.option("--name", help="A name for the run. Default: the name of its folder.")
@@ -64,7 +66,7 @@ class Options:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def command(
     database: Path,
-    runs: tuple[Path, ...],
+    runs: tuple[Root, ...],
     steps: str | None,
     discover: bool,
     name: str | None,
@@ -78,9 +80,10 @@ def command(
 ) -> None:
     """Index one or more training runs into DATABASE, a SQLite file that Datasette can serve.
 
-    RUN is an experiment folder, its run_default or rollouts folder, a folder of evaluations, or a single file.
-    The index keeps where each trajectory is and what it can be selected by; the text stays in the run's files,
-    which are never written to. Run it again to add what is new: unchanged files are not read.
+    RUN is an experiment folder, its run_default or rollouts folder, a folder of evaluations, or a single file; or the
+    URL of one, such as s3://bucket/my-run. The index keeps where each trajectory is and what it can be selected by;
+    the text stays in the run's files, which are never written to. Run it again to add what is new: unchanged files
+    are not read.
 
     \b
     Examples:
@@ -132,7 +135,7 @@ def parse_success(text: str) -> tuple[str, float]:
     )
 
 
-def _rebuild(database: Path, roots: tuple[Path, ...], options: Options) -> bool:
+def _rebuild(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
     """Index into a file beside the database, and put it in its place when all went well."""
     from ..index.database import remove_database, replace_database
 
@@ -149,7 +152,7 @@ def _rebuild(database: Path, roots: tuple[Path, ...], options: Options) -> bool:
         remove_database(beside)
 
 
-def _check_all_named(database: Path, roots: tuple[Path, ...]) -> bool:
+def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
     """Refuse to rebuild a database that holds further runs: they would be gone. Say whether it holds full text."""
     from ..index.database import IndexFileError, open_index
     from ..index.queries import runs
@@ -169,7 +172,7 @@ def _check_all_named(database: Path, roots: tuple[Path, ...]) -> bool:
     return searchable
 
 
-def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path) -> bool:
+def _index(target: Path, roots: tuple[Root, ...], options: Options, shown: Path) -> bool:
     """Index each run into `target` and print the summary; say whether every run that is not empty gave trajectories."""
     from ..index.database import finish_writing, open_for_writing, remove_database
     from .report import nothing_found, summary
@@ -195,21 +198,22 @@ def _index(target: Path, roots: tuple[Path, ...], options: Options, shown: Path)
     return not empty
 
 
-def _source(root: Path, options: Options) -> Source:
+def _source(root: Root, options: Options) -> Source:
     if options.mapping is None:
         from ..sources import source_for
 
         return source_for(root, options.tokenizer, options.layout)
+    from ..sources import missing
     from ..sources.base import SourceError
     from ..sources.table import mapping_source
 
     source = mapping_source(options.mapping, options.tokenizer)
     if not root.exists():
-        raise SourceError(f"{root} does not exist.")
+        raise SourceError(missing(root))
     return source
 
 
-def _index_run(connection: sqlite3.Connection, source: Source, root: Path, options: Options) -> Refreshed:
+def _index_run(connection: sqlite3.Connection, source: Source, root: Root, options: Options) -> Refreshed:
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run, set_success
     from .report import ProgressBar
@@ -241,7 +245,7 @@ def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool
         click.echo(text_report(done, database))
 
 
-def _remember(root: Path, tokenizer: str | None) -> None:
+def _remember(root: Root, tokenizer: str | None) -> None:
     from ..roots import remember_root, tokenizer_file
 
     try:

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import printable
+from .places import RUN, is_database
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..model import PromptGroup, Trajectory
+    from ..sources.places import Root
 
 MAX_TEXT = 4000
 WIDTH = 79
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--run", "run", required=True, type=click.Path(path_type=Path), help="A run's folder, or an index.")
+@click.option("--run", "run", required=True, type=RUN, help="A run's folder or URL, or an index.")
 @click.option("--name", help="Which run, where an index holds several.")
 @click.option("--step", type=int, help="List the prompts of this step.")
 @click.option("--prompt", help="List the trajectories of this prompt of --step: its key, or its beginning.")
@@ -31,7 +33,7 @@ WIDTH = 79
 @click.option("--full", is_flag=True, help="Do not cut long texts.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def command(
-    run: Path,
+    run: Root,
     name: str | None,
     step: int | None,
     prompt: str | None,
@@ -66,20 +68,15 @@ def command(
         click.echo(line)
 
 
-def open_adapter(run: Path, name: str | None, tokenizer: str | None) -> IndexedAdapter:
+def open_adapter(run: Root, name: str | None, tokenizer: str | None) -> IndexedAdapter:
     """Return an adapter for a run's folder (indexed into the user's cache) or for a run of an index."""
     from ..adapter import IndexedAdapter, open_run
 
-    if run.is_file() and _is_database(run):
+    if isinstance(run, Path) and is_database(run):
         return open_run(run, name)
     from ..sources import source_for
 
     return IndexedAdapter(source_for(run, tokenizer), run)
-
-
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
 
 
 def dump(value: Any) -> str:

@@ -13,6 +13,7 @@ from . import printable
 
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
+    from ..sources.places import Root
 
 MAX_ASIDE = 10
 
@@ -20,7 +21,7 @@ MAX_ASIDE = 10
 class ProgressBar:
     """A bar on a terminal, nothing in a pipe or with --quiet: `with ProgressBar(...) as progress:`."""
 
-    def __init__(self, root: Path, quiet: bool) -> None:
+    def __init__(self, root: Root, quiet: bool) -> None:
         self.shown = not quiet and sys.stderr.isatty()
         self.label = printable(root.name or str(root))[:30]
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import printable
+from .places import RUN, Place
+
+if TYPE_CHECKING:
+    from ..sources.places import Root
 
 
 @click.group("roots", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.pass_context
 def command(context: click.Context) -> None:
-    """List, add or remove the folders that an index may lead to.
+    """List, add or remove the folders and URLs that an index may lead to.
 
-    An index names the folder of each run, and an index may come from anybody. So a run is read only when its
-    folder is on this list, inside one that is, or in the folder of the index itself. Indexing a run adds it.
+    An index names the folder or the URL of each run, and an index may come from anybody. So a run is read only when
+    its place is on this list, inside one that is, or in the folder of the index itself. Indexing a run adds it.
     """
     if context.invoked_subcommand is None:
         from ..roots import remembered_roots, roots_file
@@ -28,17 +33,17 @@ def command(context: click.Context) -> None:
 
 
 @command.command()
-@click.argument("folder", type=click.Path(path_type=Path, exists=True))
-def add(folder: Path) -> None:
-    """Trust FOLDER, and all that is in it."""
+@click.argument("folder", type=Place(path_type=Path, exists=True))
+def add(folder: Root) -> None:
+    """Trust FOLDER, which may be a URL, and all that is in it."""
     from ..roots import remember_root
 
     _write(lambda: remember_root(folder))
 
 
 @command.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-def remove(folder: Path) -> None:
+@click.argument("folder", type=RUN)
+def remove(folder: Root) -> None:
     """Trust FOLDER no more."""
     from ..roots import forget_root
 

@@ -10,11 +10,15 @@ import sys
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import printable, run
+from .places import RUN
+
+if TYPE_CHECKING:
+    from ..sources.places import Root
 
 PORT = 8001
 LOOPBACK = "127.0.0.1"
@@ -23,16 +27,16 @@ SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_li
 
 
 @click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--browse-root", metavar="DIR", type=click.Path(path_type=Path), help="Offer all runs below this folder.")
-@click.option("--run", "one", metavar="RUN", type=click.Path(path_type=Path), help="Offer this run only.")
+@click.option("--browse-root", metavar="DIR", type=RUN, help="Offer all runs below this folder.")
+@click.option("--run", "one", metavar="RUN", type=RUN, help="Offer this run only.")
 @click.option("--tokenizer", metavar="PATH", type=click.Path(path_type=Path), help="For files that hold token ids.")
 @click.option("--port", type=click.IntRange(0, 65535), help=f"Default: {PORT}, or a free one where that is taken.")
 @click.option("--host", default=LOOPBACK, show_default=True, help="The address to listen on.")
 @click.option("--index", metavar="FILE", type=click.Path(path_type=Path), help="Default: in your cache folder.")
 @click.option("--fts", is_flag=True, help="Make the messages of each step searchable as it is read.")
 def command(
-    browse_root: Path | None,
-    one: Path | None,
+    browse_root: Root | None,
+    one: Root | None,
     tokenizer: Path | None,
     port: int | None,
     host: str,
@@ -142,7 +146,11 @@ def shown_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _existing(path: Path | None, what: str) -> Path:
+def _existing(path: Root | None, what: str) -> Path:
+    if path is not None and not isinstance(path, Path):
+        raise click.ClickException(
+            printable(f"{path} is not on this machine: index it with rltracer-index, and serve the index by datasette.")
+        )
     if path is None or not path.exists():
         raise click.ClickException(printable(f"{what} {path} does not exist."))
     return path.resolve()

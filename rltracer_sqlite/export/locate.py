@@ -6,12 +6,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..index.plan import fingerprints
 from ..sources.base import Locator, LocatorError, Source
 from ..sources.files import open_inside, open_shard
+from ..sources.places import Root
+from ..sources.remote import RemoteRoot
 from .runs import OpenRun
 
 Read = TypeVar("Read")
@@ -52,7 +53,7 @@ Row = tuple[Located, Any]  # what the selection says besides the place goes alon
 
 
 def read_rows(
-    run: OpenRun, rows: Iterable[Row], read: Callable[[Path, Iterable[Locator]], Iterator[Read]]
+    run: OpenRun, rows: Iterable[Row], read: Callable[[Root, Iterable[Locator]], Iterator[Read]]
 ) -> Iterator[tuple[Row, Read]]:
     """Yield each row with what `read` makes of its record; the rows come in the order of their files.
 
@@ -69,7 +70,7 @@ def read_rows(
 
 
 def _in_step(
-    root: Path, rows: Iterable[Row], read: Callable[[Path, Iterable[Locator]], Iterator[Read]]
+    root: Root, rows: Iterable[Row], read: Callable[[Root, Iterable[Locator]], Iterator[Read]]
 ) -> Iterator[tuple[Row, Read]]:
     # `read` takes one place for each record that it gives, so the row of a record is the oldest one taken.
     taken: deque[Row] = deque()
@@ -83,7 +84,7 @@ def _in_step(
         yield taken.popleft(), record
 
 
-def check_unchanged(root: Path, row: Located) -> tuple[int, int]:
+def check_unchanged(root: Root, row: Located) -> tuple[int, int]:
     """Return size and time of a shard. Raises LocatorError where it is not the one that was indexed.
 
     A file that has grown since is the same one when it still begins as it did; a run may be going on.
@@ -98,9 +99,11 @@ def check_unchanged(root: Path, row: Located) -> tuple[int, int]:
     raise LocatorError(CHANGED.format(path=row.path))
 
 
-def _status(root: Path, path: str) -> tuple[int, int]:
+def _status(root: Root, path: str) -> tuple[int, int]:
     for name in (path, path + PACKED):
         try:
+            if isinstance(root, RemoteRoot):
+                return root.status(name, fresh=True)
             descriptor = open_inside(root, name)
         except FileNotFoundError:
             continue
@@ -112,13 +115,13 @@ def _status(root: Path, path: str) -> tuple[int, int]:
     raise LocatorError(f"{path} is not there any more (looked under {root}).")
 
 
-def conversations(source: Source) -> Callable[[Path, Iterable[Locator]], Iterator[Any]]:
+def conversations(source: Source) -> Callable[[Root, Iterable[Locator]], Iterator[Any]]:
     """Return the source's way to read many conversations at once, or else its `load` for one after the other."""
     quick = getattr(source, "conversations", None)
     return quick or (lambda root, locators: (source.load(root, [locator]) for locator in locators))
 
 
-def records(source: Source) -> Callable[[Path, Iterable[Locator]], Iterator[Any]]:
+def records(source: Source) -> Callable[[Root, Iterable[Locator]], Iterator[Any]]:
     """Return the source's way to read many records at once, or else its `load` for one after the other."""
     quick = getattr(source, "records", None)
     return quick or (lambda root, locators: (source.load(root, [locator]).record for locator in locators))

@@ -11,6 +11,7 @@ from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, ope
 from ..roots import Roots
 from ..sources import source_for, source_named
 from ..sources.base import Source
+from ..sources.places import Root, place, relist
 from .preferences import LARGEST, ExportError
 
 SQLITE_HEADER = b"SQLite format 3\0"
@@ -30,14 +31,14 @@ class TableRows:
 class TraceRunSpec:
     """One run, its inclusive range of steps and its split.
 
-    `path` is a run's folder, which is indexed into the user's cache folder first, the asked steps only; or an index
-    file, with `run` for the name or the id of one of its runs. No `step_start` means the first step there is, 0
-    included. `split` None takes every split; a trajectory of which no split is known counts as train. `name` takes
+    `path` is a run's folder or URL, which is indexed into the user's cache folder first, the asked steps only; or an
+    index file, with `run` for the name or the id of one of its runs. No `step_start` means the first step there is,
+    0 included. `split` None takes every split; a trajectory of which no split is known counts as train. `name` takes
     the place of the run's own name. `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the
     prompt. Raises ExportError.
     """
 
-    path: str | Path
+    path: str | Root
     step_start: int | None = None
     step_end: int | None = None
     split: str | None = "train"
@@ -48,7 +49,7 @@ class TraceRunSpec:
     roots: Roots | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", place(self.path))
         if self.rl_data_path is not None:
             object.__setattr__(self, "rl_data_path", Path(self.rl_data_path))
         for name in ("step_start", "step_end"):
@@ -94,7 +95,7 @@ class OpenRun:
     step_first: int | None  # the window's origin
     step_last: int | None
 
-    def root(self) -> Path:
+    def root(self) -> Root:
         """Return the folder of the run. Raises RootNotAllowed where it may not be read here."""
         return self.roots.check(self.stored_root)
 
@@ -123,8 +124,10 @@ def runs_of(index: Path) -> list[str]:
         connection.close()
 
 
-def is_database(path: Path) -> bool:
-    """Say whether a path is a SQLite file."""
+def is_database(path: Root) -> bool:
+    """Say whether a path is a SQLite file of this machine."""
+    if not isinstance(path, Path):
+        return False
     try:
         with path.open("rb") as file:
             return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
@@ -133,8 +136,8 @@ def is_database(path: Path) -> bool:
 
 
 def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun:
-    path = Path(spec.path)
-    if spec.run is not None or is_database(path):
+    path = place(spec.path)
+    if isinstance(path, Path) and (spec.run is not None or is_database(path)):
         index, wanted, roots = path, spec.run, spec.roots or Roots.for_database(path)
     else:
         index, wanted = _index_folder(spec, path, progress)
@@ -167,13 +170,14 @@ def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> 
     return (named or chosen)[0]
 
 
-def _index_folder(spec: TraceRunSpec, root: Path, progress: Progress | None) -> tuple[Path, int]:
+def _index_folder(spec: TraceRunSpec, root: Root, progress: Progress | None) -> tuple[Path, int]:
     """Bring the asked steps of a folder up to date in the user's cache; return the index and the run's id."""
     from ..adapter import cached_index
     from ..index.lock import WriterLock
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
 
+    relist(root)
     source, index = source_for(root), cached_index(root)
     index.parent.mkdir(parents=True, exist_ok=True)
     told = None if progress is None else lambda done, total: progress("Indexing", done, total)

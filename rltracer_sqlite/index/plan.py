@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
-from ..sources.base import Position, Shard, SourceError
-from ..sources.files import ByteReader, base_folder, open_shard
+from ..sources.base import LocatorError, Position, Shard, SourceError
+from ..sources.files import ByteReader, open_shard
+from ..sources.places import FileStatus, Root, file_status
 from .database import transaction
 
 HASHED_BYTES = 4096
@@ -75,7 +74,7 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
         )
 
 
-def find_jobs(connection: sqlite3.Connection, run_id: int, root: Path, shards: Iterable[Shard]) -> list[Job]:
+def find_jobs(connection: sqlite3.Connection, run_id: int, root: Root, shards: Iterable[Shard]) -> list[Job]:
     """Return what there is to read of these shards; one that has not changed costs a stat."""
     rows = connection.execute(
         """
@@ -85,15 +84,14 @@ def find_jobs(connection: sqlite3.Connection, run_id: int, root: Path, shards: I
         (run_id,),
     )
     known = {path: tuple(rest) for path, *rest in rows}
-    base = base_folder(root)
-    return [job for shard in shards if (job := _job(root, base, shard, known.get(shard.path))) is not None]
+    status = file_status(root)
+    return [job for shard in shards if (job := _job(root, status, shard, known.get(shard.path))) is not None]
 
 
-def _job(root: Path, base: Path, shard: Shard, known: tuple[Any, ...] | None) -> Job | None:
+def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | None) -> Job | None:
     try:
-        status = os.stat(base / shard.file)
-        size, mtime_ns = status.st_size, status.st_mtime_ns
-    except OSError:
+        size, mtime_ns = status(shard.file)
+    except (OSError, LocatorError):  # reading it will say why
         size, mtime_ns = 0, 0
     if known is None:
         return Job(shard, 0, Position(), size, mtime_ns, again=False)
@@ -105,7 +103,7 @@ def _job(root: Path, base: Path, shard: Shard, known: tuple[Any, ...] | None) ->
     return Job(shard, shard_id, start, size, mtime_ns, again=not grown)
 
 
-def _still_begins(root: Path, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:
+def _still_begins(root: Root, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:
     """Say whether a shard still begins with the bytes that were read, judged by the first and last 4 KiB of them."""
     try:
         with open_shard(root, shard.path) as reader:

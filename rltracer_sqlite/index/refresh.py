@@ -6,10 +6,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Source, SourceError, Update
 from ..sources.files import open_shard
+from ..sources.places import Root
 from .database import begin_writing, transaction
 from .plan import Job, discover_steps, find_jobs, fingerprints, mark_gone, refuse_double_counting
 from .rows import RunWriter
@@ -37,7 +37,7 @@ class Refreshed:
 def refresh_run(
     connection: sqlite3.Connection,
     source: Source,
-    root: Path,
+    root: Root,
     run_id: int,
     steps: Callable[[int | None], bool] = lambda step: True,
     discover_only: bool = False,
@@ -83,7 +83,7 @@ class Reading:
     begins anew and finds the rows to drop.
     """
 
-    def __init__(self, connection: sqlite3.Connection, root: Path, writer: RunWriter, job: Job) -> None:
+    def __init__(self, connection: sqlite3.Connection, root: Root, writer: RunWriter, job: Job) -> None:
         self.connection, self.root, self.writer, self.job = connection, root, writer, job
         self.entries: list[Entry] = []
         self.updates: list[Update] = []
@@ -162,7 +162,7 @@ def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
     return int(row[0])
 
 
-def _note_progress(connection: sqlite3.Connection, root: Path, job: Job, reached: Position, records: int) -> None:
+def _note_progress(connection: sqlite3.Connection, root: Root, job: Job, reached: Position, records: int) -> None:
     with open_shard(root, job.shard.path) as reader:
         head, tail = fingerprints(reader, reached.offset)
     connection.execute(

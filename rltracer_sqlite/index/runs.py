@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 from ..sources.base import Source, SourceError
+from ..sources.places import Root
 from .database import transaction
 from .rows import DEFAULT_SUCCESS
 from .statistics import apply_success, refresh_steps, utc_now
 
 
-def ensure_run(connection: sqlite3.Connection, source: Source, root: Path, name: str | None = None) -> int:
+def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name: str | None = None) -> int:
     """Return the id of the run at `root`, making its row when it is new, and keep how its source reads it."""
     where = str(root.resolve())
     mapping = getattr(getattr(source, "mapping", None), "text", None)
@@ -55,7 +55,7 @@ def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshol
         refresh_steps(connection, run_id)
 
 
-def run_name(root: Path) -> str:
+def run_name(root: Root) -> str:
     """Return a short name for a run: its folder's, or that of the experiment around a folder of a fixed name."""
     fixed = {"rollouts", "run_default", "token_exports", "outputs", "evals", "batches"}
     path = root.resolve()

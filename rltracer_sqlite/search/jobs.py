@@ -5,16 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import allowed_tokenizer
 from ..index.plan import fingerprints
 from ..index.queries import Run, runs
 from ..roots import Roots
-from ..sources import source_named
+from ..sources import missing, source_named
 from ..sources.base import Source, SourceError
 from ..sources.files import open_shard
+from ..sources.places import Root
 from .tables import DIGESTS, SHARDS
 
 
@@ -32,7 +32,7 @@ class Job(NamedTuple):
     """One shard of a run, and how many bytes of records of it are to be read."""
 
     source: Source
-    root: Path
+    root: Root
     shard: TextShard
     only_new: bool  # it still begins with what was read
     bytes: int
@@ -65,10 +65,10 @@ def find_work(connection: sqlite3.Connection, roots: Roots) -> Work:
     return work
 
 
-def _place(run: Run, roots: Roots) -> tuple[Path, Source]:
+def _place(run: Run, roots: Roots) -> tuple[Root, Source]:
     root = roots.check(run.root)
     if not root.exists():
-        raise SourceError(f"{root} does not exist.")
+        raise SourceError(missing(root))
     return root, source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
 
 
@@ -98,7 +98,7 @@ def _shards(connection: sqlite3.Connection, run: Run) -> Iterator[TextShard]:
             yield shard
 
 
-def _still_begins(root: Path, shard: TextShard) -> bool:
+def _still_begins(root: Root, shard: TextShard) -> bool:
     """Say whether a shard still begins with what was read of it, by the rule of the index itself."""
     size, _, length, head, tail = shard.before
     if size is None or size == shard.state[0] or head is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import NamedTuple
 
 from ..sources.base import Locator, LocatorError, Source
 from ..sources.files import MAX_RECORD_BYTES, ByteReader
+from ..sources.places import Root
 from .document import document
 from .jobs import TextShard
 from .records import TextRecord, decode_record, record_text
@@ -42,7 +42,7 @@ class Text(NamedTuple):
 class ShardTexts:
     """Reads texts out of one shard that stays open; every record is decoded once, however many traces it holds."""
 
-    def __init__(self, source: Source, root: Path, shard: TextShard, reader: ByteReader) -> None:
+    def __init__(self, source: Source, root: Root, shard: TextShard, reader: ByteReader) -> None:
         self.source, self.root, self.shard, self.reader = source, root, shard, reader
         self.is_plain = source.name in PLAIN_RECORDS
         self.place: tuple[int, int] | None = None

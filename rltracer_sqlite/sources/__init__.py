@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .base import Source, SourceError
+from .places import Root
+from .remote import NotLocal
+from .remote_requests import PACKAGES
 
 GROUP = "rltracer.sources"
 TABLES = "rltracer_sqlite.sources.table.built_in"
@@ -48,36 +51,50 @@ def source_named(name: str, tokenizer: str | None = None, mapping: str | None = 
     raise SourceError(f"The source {name!r} is not installed here. Installed: {', '.join(source_names())}.")
 
 
-def source_for(root: Path, tokenizer: str | None = None, layout: str | None = None) -> Source:
+def source_for(root: Root, tokenizer: str | None = None, layout: str | None = None) -> Source:
     """Return the source that recognises the files at `root`. Raises SourceError where none does."""
     try:
         str(root.resolve()).encode()
         if not root.exists():
-            raise SourceError(f"{root} does not exist.")
+            raise SourceError(missing(root))
     except UnicodeEncodeError:
         raise SourceError(f"{root} has a name that is not UTF-8, which an index cannot keep; rename it.") from None
     except OSError as error:
         raise SourceError(f"{root} cannot be read: {error.strerror}.") from None
     for _, reference in _references():
         source = _load(reference, tokenizer, layout)
-        if source.recognises(root):
-            return source
+        try:
+            if source.recognises(root):
+                return source
+        except NotLocal:
+            continue  # a source of another package that reads files of this machine only
     raise SourceError(nothing_found(root))
 
 
-def nothing_found(root: Path) -> str:
+def missing(root: Root) -> str:
+    """Say that there is nothing at a place."""
+    if isinstance(root, Path) and (scheme := str(root).partition(":/")[0]) in PACKAGES:
+        return f"{root} does not exist. A URL is given as text, not as a Path: {scheme}://…"
+    return f"{root} does not exist."
+
+
+def nothing_found(root: Root) -> str:
     """Say in a sentence what lies at a place where no source finds rollouts."""
+    from .files import open_shard
     from .table.refused import refusal
 
     if reason := refusal(root):
         return reason
     if root.is_file():
-        with root.open("rb") as file:
-            beginning = file.read(64)
+        with open_shard(root, root.name) as reader:
+            beginning = reader.pread(min(64, reader.size()), 0)
         if beginning.startswith(b"version https://git-lfs"):
             return f"{root} is a Git LFS pointer instead of the file itself; run git lfs pull."
         return f"{root} " + (f"holds no rollouts of a known format. {OWN_TABLES}" if beginning else "is empty.")
-    names = sorted(_shown(entry) for entry in root.iterdir())
+    if isinstance(root, Path):
+        names = sorted(map(_shown, root.iterdir()))
+    else:
+        names = sorted({path.partition("/")[0] for path in root.files()})
     if not names:
         return f"{root} is empty."
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

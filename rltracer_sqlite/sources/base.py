@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
 
 import msgspec
 
 if TYPE_CHECKING:
     from ..model import Trajectory
+    from .places import Root
 
 
 class SourceError(ValueError):
@@ -142,18 +142,18 @@ class Source(Protocol):
 
     name: str
 
-    def recognises(self, root: Path) -> bool:
+    def recognises(self, root: Root) -> bool:
         """Say whether this source's files are at `root`, by content where names are not enough."""
         ...
 
-    def shards(self, root: Path) -> Iterable[Shard]:
+    def shards(self, root: Root) -> Iterable[Shard]:
         """List the shards by their names only. Opens no shard."""
         ...
 
-    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+    def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one shard from `start` on, ending with the `Position` that was reached."""
         ...
 
-    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+    def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory: the record's locator first, then its annotations, oldest first."""
         ...

@@ -17,9 +17,12 @@ class ByteFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         with memoryview(buffer) as view:
-            count = self.reader.read_into(view.cast("B"), self.at) if len(view) else 0
-        self.at += count
-        return count
+            target, filled = view.cast("B"), 0
+            # A reader gives what is at hand; what reads a file takes fewer bytes for the end of it.
+            while filled < len(target) and (count := self.reader.read_into(target[filled:], self.at)):
+                filled += count
+                self.at += count
+        return filled
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self.at = max(0, offset + (0, self.at, self.end)[whence])

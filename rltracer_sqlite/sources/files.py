@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from .base import LocatorError
+from .places import Root, base_folder
+from .remote import RemoteRoot
+
+__all__ = ["ByteReader", "PlainFile", "base_folder", "open_inside", "open_shard", "read_bytes", "read_place"]
 
 MAX_RECORD_BYTES = 1 << 30
 MAX_OFFSET = 1 << 62
@@ -17,6 +21,8 @@ MAX_OFFSET = 1 << 62
 
 class ByteReader(Protocol):
     """Uncompressed bytes at any offset."""
+
+    is_packed: bool  # they are compressed in the file, to which nothing is appended
 
     def size(self) -> int:
         """Return the number of uncompressed bytes."""
@@ -33,29 +39,52 @@ class ByteReader(Protocol):
     def close(self) -> None: ...
 
 
-def base_folder(root: Path) -> Path:
-    """Return the folder that shard paths are relative to: the root, or its parent where the root is one file."""
-    return root.parent if root.is_file() else root
+class PackedReader(ByteReader, Protocol):
+    """The bytes of a file as they stand in it."""
+
+    def whole(self) -> PlainFile:
+        """Return all of the file as a local one, for what cannot be read in pieces."""
+        ...
 
 
-def read_bytes(root: Path, path: str, offset: int, length: int) -> bytes:
+def read_bytes(root: Root, path: str, offset: int, length: int) -> bytes:
     """Return `length` uncompressed bytes of the shard `path` under `root`, from `offset` on.
 
     `path` and the numbers may come from a database, so they are not trusted. Raises LocatorError.
     """
+    if isinstance(root, RemoteRoot):
+        return _read_remote(root, path, offset, length)
     with open_shard(root, path) as reader:
         return read_place(reader, path, offset, length)
 
 
+def _read_remote(root: RemoteRoot, path: str, offset: int, length: int) -> bytes:
+    """Return the bytes of a record by one request, unless the file is compressed."""
+    _check_place(path, offset, length)
+    try:
+        return _whole(root.read(path, offset, length), path, offset, length)
+    except FileNotFoundError:
+        with open_shard(root, path) as reader:
+            return read_place(reader, path, offset, length)
+
+
 def read_place(reader: ByteReader, path: str, offset: int, length: int) -> bytes:
     """Return `length` uncompressed bytes from `offset` on of an open shard, as `read_bytes` does."""
-    whole_numbers = type(offset) is int and type(length) is int
-    if not whole_numbers or not 0 <= offset < MAX_OFFSET or not 0 < length <= MAX_RECORD_BYTES:
-        raise LocatorError(f"The place of a record in {path!r} is out of range: {length} bytes at {offset}.")
+    _check_place(path, offset, length)
     try:
         data = reader.pread(length, offset)
     except OSError as error:
         raise LocatorError(f"{path} cannot be read: {error.strerror}.") from None
+    return _whole(data, path, offset, length)
+
+
+def _check_place(path: str, offset: int, length: int) -> None:
+    whole_numbers = type(offset) is int and type(length) is int
+    if not whole_numbers or not 0 <= offset < MAX_OFFSET or not 0 < length <= MAX_RECORD_BYTES:
+        raise LocatorError(f"The place of a record in {path!r} is out of range: {length} bytes at {offset}.")
+
+
+def _whole(data: bytes, path: str, offset: int, length: int) -> bytes:
     if len(data) != length:
         raise LocatorError(
             f"{path} ends before byte {offset + length:,}: it is shorter than when it was indexed. Index the run again."
@@ -64,7 +93,7 @@ def read_place(reader: ByteReader, path: str, offset: int, length: int) -> bytes
 
 
 @contextmanager
-def open_shard(root: Path, path: str) -> Iterator[ByteReader]:
+def open_shard(root: Root, path: str) -> Iterator[ByteReader]:
     """Open a shard by its path without the ending of a compression, whichever way it is packed now."""
     reader = _reader(root, path)
     try:
@@ -73,13 +102,13 @@ def open_shard(root: Path, path: str) -> Iterator[ByteReader]:
         reader.close()
 
 
-def _reader(root: Path, path: str) -> ByteReader:
+def _reader(root: Root, path: str) -> ByteReader:
     try:
-        return PlainFile(open_inside(root, path))
+        return _opened(root, path)
     except FileNotFoundError:
         pass
     try:
-        descriptor = open_inside(root, path + ".zst")
+        packed = _opened(root, path + ".zst")
     except FileNotFoundError:
         raise LocatorError(
             f"{path} cannot be read, since its name is not UTF-8; rename it."
@@ -89,7 +118,11 @@ def _reader(root: Path, path: str) -> ByteReader:
     # Only compressed shards pay for the import of the decompressor.
     from .seekable import SeekableZstd
 
-    return SeekableZstd(descriptor, path)
+    return SeekableZstd(packed, path)
+
+
+def _opened(root: Root, file: str) -> PackedReader:
+    return root.reader(file) if isinstance(root, RemoteRoot) else PlainFile(open_inside(root, file))
 
 
 def open_inside(root: Path, path: str) -> int:
@@ -130,6 +163,8 @@ def open_inside(root: Path, path: str) -> int:
 class PlainFile:
     """An uncompressed file behind a descriptor that it owns."""
 
+    is_packed = False
+
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
@@ -154,6 +189,10 @@ class PlainFile:
 
     def close(self) -> None:
         os.close(self.descriptor)
+
+    def whole(self) -> PlainFile:
+        """Return all of the file as a local one, which it is."""
+        return PlainFile(os.dup(self.descriptor))
 
 
 def _pread(descriptor: int, length: int, offset: int) -> bytes:

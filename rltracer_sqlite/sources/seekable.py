@@ -7,13 +7,15 @@ flags and the magic number 0x8F92EAB1 (facebook/zstd, contrib/seekable_format).
 
 from __future__ import annotations
 
-import os
 import struct
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
+from typing import IO, cast
 
 from .base import LocatorError
+from .byte_file import ByteFile
+from .files import PackedReader, PlainFile
 
 FOOTER = struct.Struct("<IBI")
 SEEKABLE_MAGIC = 0x8F92EAB1
@@ -26,10 +28,12 @@ BLOCK = 1 << 20
 
 
 class SeekableZstd:
-    """Uncompressed bytes of a zstd file behind a descriptor that it owns."""
+    """Uncompressed bytes of a zstd file, whose reader it owns."""
 
-    def __init__(self, descriptor: int, name: str) -> None:
-        self.descriptor, self.name = descriptor, name
+    is_packed = True
+
+    def __init__(self, packed: PackedReader, name: str) -> None:
+        self.packed, self.name = packed, name
         self.packed_starts = array("Q")
         self.starts = array("Q")  # uncompressed start of each frame, then the end of the last one; empty: no table
         self.frames: OrderedDict[int, bytes] = OrderedDict()
@@ -37,21 +41,21 @@ class SeekableZstd:
         try:
             self._read_seek_table()
         except BaseException:
-            os.close(descriptor)
+            packed.close()
             raise
 
     def _read_seek_table(self) -> None:
-        size = os.fstat(self.descriptor).st_size
-        footer = os.pread(self.descriptor, FOOTER.size, max(0, size - FOOTER.size))
+        size = self.packed.size()
+        footer = self.packed.pread(FOOTER.size, max(0, size - FOOTER.size))
         count, flags, magic = FOOTER.unpack(footer) if len(footer) == FOOTER.size else (0, 0, 0)
         entry = struct.Struct("<III" if flags & 0x80 else "<II")
         table_start = size - FOOTER.size - count * entry.size
         if magic != SEEKABLE_MAGIC or count > MAX_FRAMES or table_start < 8:
             return
-        if struct.unpack("<I", os.pread(self.descriptor, 4, table_start - 8))[0] != SKIPPABLE_MAGIC:
+        if struct.unpack("<I", self.packed.pread(4, table_start - 8))[0] != SKIPPABLE_MAGIC:
             return
         packed_starts, starts = array("Q", [0]), array("Q", [0])
-        table = os.pread(self.descriptor, count * entry.size, table_start)
+        table = self.packed.pread(count * entry.size, table_start)
         for packed, size, *_ in entry.iter_unpack(table[: len(table) // entry.size * entry.size]):
             if size == 0 or max(packed, size) > MAX_FRAME_BYTES:
                 return  # what a frame "without content" holds would be passed over
@@ -83,7 +87,7 @@ class SeekableZstd:
     def close(self) -> None:
         if self.forward is not None:
             self.forward.close()
-        os.close(self.descriptor)
+        self.packed.close()
 
     def _some(self, offset: int, length: int) -> bytes:
         if not self.starts:
@@ -98,8 +102,8 @@ class SeekableZstd:
         if number not in self.frames:
             import zstandard
 
-            packed = os.pread(
-                self.descriptor, self.packed_starts[number + 1] - self.packed_starts[number], self.packed_starts[number]
+            packed = self.packed.pread(
+                self.packed_starts[number + 1] - self.packed_starts[number], self.packed_starts[number]
             )
             expected = self.starts[number + 1] - self.starts[number]
             try:
@@ -120,33 +124,32 @@ class SeekableZstd:
             self.forward.close()
             self.forward = None
         if self.forward is None:
-            self.forward = _ForwardReader(self.descriptor, self.name)
+            self.forward = _ForwardReader(self.packed.whole(), self.name)
         self.forward.skip(offset - self.forward.offset)
         return self.forward
 
 
 class _ForwardReader:
-    """Reads a zstd file without a seek table from its start."""
+    """Reads a zstd file without a seek table from its start; it owns the file."""
 
-    def __init__(self, descriptor: int, name: str) -> None:
+    def __init__(self, packed: PlainFile, name: str) -> None:
         import zstandard
 
-        self.descriptor, self.name, self.offset, self.error = descriptor, name, 0, zstandard.ZstdError
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        source = os.fdopen(os.dup(descriptor), "rb")
+        self.packed, self.name, self.offset, self.error = packed, name, 0, zstandard.ZstdError
         self.stream = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).stream_reader(
-            source, read_across_frames=True, closefd=True
+            cast(IO[bytes], ByteFile(packed)), read_across_frames=True
         )
 
     def close(self) -> None:
         self.stream.close()  # type: ignore[no-untyped-call]
+        self.packed.close()
 
     def read(self, length: int) -> bytes:
         try:
             data = self.stream.read(length)
         except self.error as error:
             raise LocatorError(f"{self.name}.zst is damaged after byte {self.offset:,}: {error}.") from None
-        if not data and length > 0 and not _is_whole(self.descriptor):
+        if not data and length > 0 and not _is_whole(self.packed):
             # The decompressor takes the end of the file for the end of what was compressed.
             raise LocatorError(f"{self.name}.zst is damaged after byte {self.offset:,}: it ends too early.")
         self.offset += len(data)
@@ -162,13 +165,13 @@ class _ForwardReader:
         return self.offset
 
 
-def _is_whole(descriptor: int) -> bool:
+def _is_whole(packed: PlainFile) -> bool:
     """Say whether the last zstd frame of a file is complete, by the sizes in the headers of its blocks (RFC 8878)."""
     import zstandard
 
-    offset, size = 0, os.fstat(descriptor).st_size
+    offset, size = 0, packed.size()
     while offset < size:
-        header = os.pread(descriptor, MAX_HEADER_BYTES, offset)
+        header = packed.pread(MAX_HEADER_BYTES, offset)
         if int.from_bytes(header[:4], "little") & 0xFFFFFFF0 == SKIPPABLE_MAGIC & 0xFFFFFFF0:
             offset += 8 + int.from_bytes(header[4:8], "little")
             continue
@@ -178,7 +181,7 @@ def _is_whole(descriptor: int) -> bool:
             return False
         last = 0
         while not last and offset < size:
-            block = int.from_bytes(os.pread(descriptor, 3, offset), "little")
+            block = int.from_bytes(packed.pread(3, offset), "little")
             last, repeated = block & 1, (block >> 1) & 3 == 1
             offset += 3 + (1 if repeated else block >> 3)
         offset += 4 if last and header[4] & 4 else 0  # a checksum

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..messages import normal_message
@@ -17,6 +17,7 @@ from .base import START, Entry, Locator, LocatorError, NotRollouts, Position, Pr
 from .conversation import CHANGED, add_values, entry_of, trajectory_of
 from .files import open_shard, read_bytes
 from .lines import Tail, complete_lines, decode_leniently
+from .places import Root
 
 if TYPE_CHECKING:
     from ..model import Message, Trajectory
@@ -35,7 +36,7 @@ class WorkflowSource:
     def __init__(self, tokenizer: str | None = None) -> None:
         self.tokenizer = tokenizer
 
-    def recognises(self, root: Path) -> bool:
+    def recognises(self, root: Root) -> bool:
         """Say whether a file at `root` begins with a record of a workflow."""
         for shard in islice(self.shards(root), FILES):
             try:
@@ -45,15 +46,15 @@ class WorkflowSource:
                 continue
         return False
 
-    def shards(self, root: Path) -> Iterable[Shard]:
+    def shards(self, root: Root) -> Iterable[Shard]:
         """List the JSONL files at `root`. Opens none of them."""
-        from .table.files import walk
+        from .table.files import files_below
 
-        files = [root.name] if root.is_file() else list(walk(root))
+        files = [root.name] if root.is_file() else list(files_below(root))
         paths = {file.removesuffix(".zst"): file for file in sorted(files, reverse=True)}
         return [Shard(path, file, "lines") for path, file in sorted(paths.items()) if path.endswith(".jsonl")]
 
-    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+    def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one file. Raises NotRollouts when its first record has no messages."""
         number = start.line
         with open_shard(root, shard.path) as reader:
@@ -67,7 +68,7 @@ class WorkflowSource:
                 if number % COMMIT_RECORDS == 0:
                     yield Position(line.offset + line.length + 1, number)
 
-    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+    def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory. Raises LocatorError."""
         locator = locators[0]
         raw = read_bytes(root, locator.path, locator.byte_offset, locator.byte_length)

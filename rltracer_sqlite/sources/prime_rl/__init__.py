@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base import START, Entry, Locator, NotRollouts, Position, Scanned, Shard, SourceError, Update
+from ..places import Root
 from .choice import choose
 from .layout import BINARY, TOKEN_LAYOUTS, find_shards
 
@@ -33,7 +33,7 @@ class PrimeRLSource:
     def __init__(self, tokenizer: str | None = None, layout: str | None = None) -> None:
         self.tokenizer, self.layout = tokenizer, layout
 
-    def recognises(self, root: Path) -> bool:
+    def recognises(self, root: Root) -> bool:
         """Say whether a file lies in one of the known layouts, or begins with a known record.
 
         Raises SourceError for a tokenizer that is not there: before anything is indexed with it.
@@ -43,7 +43,7 @@ class PrimeRLSource:
         by_place = any(shard.layout not in ("file", "evals") for shard in shards)
         return by_place or any(self._is_rollouts(root, shard) for shard in shards)
 
-    def _is_rollouts(self, root: Path, shard: Shard) -> bool:
+    def _is_rollouts(self, root: Root, shard: Shard) -> bool:
         try:
             # Problems alone are no sign: another system's lines would give them too.
             first = islice(self.scan(root, shard), PROBED)
@@ -51,10 +51,10 @@ class PrimeRLSource:
         except (NotRollouts, SourceError, OSError):
             return False
 
-    def shards(self, root: Path) -> Iterable[Shard]:
+    def shards(self, root: Root) -> Iterable[Shard]:
         return choose(find_shards(root), self.layout)
 
-    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+    def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         # Only reading pays for the import of a decoder.
         if not _holds_tokens(shard.layout, shard.path):
             from .scan import scan_lines
@@ -69,7 +69,7 @@ class PrimeRLSource:
             root, shard, start, self.text_tokenizer, known=known, traces_hold_records=annotates, tally=self.tally
         )
 
-    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+    def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         remark = ""
         try:
             tokenizer = self.text_tokenizer
@@ -87,13 +87,13 @@ class PrimeRLSource:
             trajectory.metadata.setdefault("remarks", []).append(remark)
         return trajectory
 
-    def conversations(self, root: Path, locators: Iterable[Locator]) -> Iterator[Trajectory]:
+    def conversations(self, root: Root, locators: Iterable[Locator]) -> Iterator[Trajectory]:
         """Decode the messages of many trajectories in the order of their files, without their token arrays."""
         from .conversations import read_conversations
 
         return read_conversations(root, locators, self.load)
 
-    def records(self, root: Path, locators: Iterable[Locator]) -> Iterator[dict[str, Any]]:
+    def records(self, root: Root, locators: Iterable[Locator]) -> Iterator[dict[str, Any]]:
         """Decode many records in the order of their files, without their token arrays."""
         from .conversations import read_records
 

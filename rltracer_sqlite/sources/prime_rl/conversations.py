@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, TypedDict
 
 import msgspec
@@ -17,11 +16,12 @@ from ...messages import tool_definitions
 from ...model import Trajectory
 from ..base import Locator, LocatorError
 from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
+from ..places import Root
 from .graph import branch_paths
 from .layout import TOKEN_LAYOUTS
 from .load import CHANGED, _sampled, _v0_messages, decoded_object, node_message, pick
 
-Load = Callable[[Path, Sequence[Locator]], Trajectory]
+Load = Callable[[Root, Sequence[Locator]], Trajectory]
 LINES = ".jsonl"
 
 
@@ -51,7 +51,7 @@ class SpokenRecord(SpokenTrace, total=False):
 DECODER = msgspec.json.Decoder(SpokenRecord)
 
 
-def read_conversations(root: Path, locators: Iterable[Locator], load: Load) -> Iterator[Trajectory]:
+def read_conversations(root: Root, locators: Iterable[Locator], load: Load) -> Iterator[Trajectory]:
     """Yield a trajectory per locator, in their order: messages, branches, tools and `metadata["task"]`.
 
     `load` reads what is no line of text. Raises LocatorError where a record is missing or has changed.
@@ -64,7 +64,7 @@ def read_conversations(root: Path, locators: Iterable[Locator], load: Load) -> I
             raise LocatorError(f"The record at {place} is nested too deeply to be read.") from None
 
 
-def read_records(root: Path, locators: Iterable[Locator], load: Load) -> Iterator[dict[str, Any]]:
+def read_records(root: Root, locators: Iterable[Locator], load: Load) -> Iterator[dict[str, Any]]:
     """Yield the whole decoded record per locator, an Episode's own fields beside those of the trace that is meant."""
     for locator, raw in _read(root, locators):
         if raw is None:
@@ -75,7 +75,7 @@ def read_records(root: Path, locators: Iterable[Locator], load: Load) -> Iterato
         yield trace if trace is outer else {**{key: outer[key] for key in outer if key != "traces"}, **trace}
 
 
-def _read(root: Path, locators: Iterable[Locator]) -> Iterator[tuple[Locator, bytes | None]]:
+def _read(root: Root, locators: Iterable[Locator]) -> Iterator[tuple[Locator, bytes | None]]:
     """Yield each locator with the bytes of its record; None for what stands in no file of lines."""
     opened: tuple[str, ByteReader] | None = None
     with ExitStack() as stack:

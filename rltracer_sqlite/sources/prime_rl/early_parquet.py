@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
 from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
+from ..places import Root
 from .samples import Batch, Found, Sample, finite
 
 INSTALL = "pip install 'datasette-rltracer[retemplate]'"
@@ -38,7 +38,7 @@ def parquet_rows(reader: ByteReader, name: str) -> Iterator[Found]:
     yield Position(size, item)
 
 
-def load_parquet_row(root: Path, path: str, item: int | None) -> Sample:
+def load_parquet_row(root: Root, path: str, item: int | None) -> Sample:
     """Return one row by its number, reading its row group only. Raises LocatorError."""
     try:
         with open_shard(root, path) as reader:

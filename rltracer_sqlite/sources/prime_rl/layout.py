@@ -6,17 +6,16 @@ of prime-rl from 2025-12 to 2026-09 and of verifiers' evaluations; docs/formats.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..base import Shard, SourceError
-from ..files import base_folder
+from ..places import CLOSED, LINK, Root, base_folder, walk
 
 PACKED = ".zst"
 # Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
-SKIPPED_FOLDERS = {"weights", "checkpoints", "broadcasts", "wandb", "live", "node_modules", "__pycache__"}
+SKIPPED_FOLDERS = frozenset({"weights", "checkpoints", "broadcasts", "wandb", "live", "node_modules", "__pycache__"})
 SKIPPED_FILES = re.compile(r"(\.index\.jsonl|^metrics\.jsonl|^index\.jsonl|^\..*)$")
 
 LAYOUTS: list[tuple[str, re.Pattern[str]]] = [
@@ -43,7 +42,7 @@ TOKEN_LAYOUTS = ("training_batch", "batches", "micro_batches", "token_exports", 
 BINARY = (".bin", ".pt", ".parquet")
 
 
-def find_shards(root: Path) -> Iterator[Shard]:
+def find_shards(root: Root) -> Iterator[Shard]:
     """List the shards at `root`, a folder or one file: records before later facts about them, steps in their order."""
     base = base_folder(root)
     if root.is_file():
@@ -52,7 +51,7 @@ def find_shards(root: Path) -> Iterator[Shard]:
     if not root.is_dir():
         raise SourceError(f"{root} " + ("is neither a file nor a folder." if root.exists() else "does not exist."))
     found: dict[str, Shard] = {}
-    for file in walk(base):
+    for file in shard_files(root):
         shard = describe(base, file)
         if shard.layout == "file" and file.endswith(BINARY):
             continue  # weights and optimizer states have these endings too: only a known place makes them rollouts
@@ -62,42 +61,21 @@ def find_shards(root: Path) -> Iterator[Shard]:
     yield from sorted(found.values(), key=_reading_order)
 
 
-def walk(base: Path, endings: tuple[str, ...] = (".jsonl", *BINARY)) -> Iterator[str]:
-    """Yield the path, relative to `base`, of each file below it with one of these endings, packed or not."""
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        try:
-            with os.scandir(base / folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            if not folder:
-                raise SourceError(f"{base} cannot be read: {error.strerror}.") from None
-            yield folder  # opening it will fail, and say why
-            continue
-        for entry in listed:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if _is_folder(entry):
-                if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
-                    continue
-                if not entry.is_symlink():
-                    pending.append(path)
-                elif not (base / path).resolve().is_relative_to(base.resolve()):
-                    yield path  # opening it will fail, and say why; what it leads to inside is found at its own place
-            elif path.removesuffix(PACKED).endswith(endings) and not SKIPPED_FILES.search(
-                entry.name.removesuffix(PACKED)
-            ):
+def shard_files(root: Root) -> Iterator[str]:
+    """Yield the path of each file that may be a shard, packed or not, and of what has to be told as not readable."""
+    for path, what in walk(root, SKIPPED_FOLDERS):
+        if what == CLOSED:
+            yield path  # opening it will fail, and say why
+        elif what == LINK:
+            if isinstance(root, Path) and not (root / path).resolve().is_relative_to(root.resolve()):
+                yield path  # opening it will fail, and say why; what it leads to inside is found at its own place
+        elif path.removesuffix(PACKED).endswith((".jsonl", *BINARY)):
+            name = path.rpartition("/")[2].removesuffix(PACKED)
+            if not SKIPPED_FILES.search(name):
                 yield path
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False  # a circle of links
-
-
-def describe(base: Path, file: str) -> Shard:
+def describe(base: Root, file: str) -> Shard:
     """Return the shard that a file is, with what its place in a layout says."""
     # A name that is no text cannot be kept in an index: the file is listed, and opening it fails.
     file = file.encode("utf-8", "backslashreplace").decode()

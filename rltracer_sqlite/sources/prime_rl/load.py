@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +12,7 @@ from ...model import Message, Trajectory
 from ..base import Locator, LocatorError
 from ..files import read_bytes
 from ..lines import decode_leniently
+from ..places import Root
 from .entries import recorded_uid
 from .graph import branch_paths
 from .layout import BINARY
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
 
 
-def load_lines(root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None) -> Trajectory:
+def load_lines(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None) -> Trajectory:
     """Return the trajectory at the first locator; the further ones are its annotations, oldest first.
 
     Raises LocatorError where a record is missing, has changed or cannot be decoded.
@@ -36,7 +36,7 @@ def load_lines(root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer
         raise LocatorError(f"The record at {place} is nested too deeply to be shown.") from None
 
 
-def _load(root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer | None) -> Trajectory:
+def _load(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | None) -> Trajectory:
     record = locators[0]
     raw = read_bytes(root, record.path, record.byte_offset, record.byte_length)
     outer = decoded_object(raw, record)

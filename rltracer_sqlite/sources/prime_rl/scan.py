@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..base import Entry, NotRollouts, Position, Problem, Scanned, Shard, Update
-from ..files import ByteReader, PlainFile, open_shard
+from ..files import ByteReader, open_shard
 from ..lines import Line, Tail, complete_lines, decode_leniently
+from ..places import Root
 from .entries import trace_entries, update
 from .records import Record, copied, kind, read_leniently, read_record
 from .v0 import flat_values, v0_entry
@@ -44,7 +44,7 @@ class Unknown:
         return Problem(self.line, self.offset, self.length, reason)
 
 
-def scan_lines(root: Path, shard: Shard, start: Position) -> Iterator[Scanned]:
+def scan_lines(root: Root, shard: Shard, start: Position) -> Iterator[Scanned]:
     """Yield what a shard holds from `start` on. Raises NotRollouts when its first lines show that it holds none."""
     number, records, last_commit, unknown = start.line, 0, start.offset, None
     doubtful = shard.layout == "file" and start.offset == 0
@@ -78,7 +78,7 @@ def scan_lines(root: Path, shard: Shard, start: Position) -> Iterator[Scanned]:
 def _tail(reader: ByteReader, tail: Tail, number: int) -> Iterator[Problem | Position]:
     if tail.offset == 0 and tail.length:
         _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
-    if tail.length and not isinstance(reader, PlainFile):
+    if tail.length and reader.is_packed:
         # Nothing is appended to a compressed file: the rest of the line will not come.
         yield Problem(number + 1, tail.offset, tail.length, "the compressed file ends in the middle of a line")
     yield Position(tail.offset, number, tail.length)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ...model import Message, Trajectory
@@ -12,6 +11,7 @@ from ...tokens.templates import Conversation, parse_conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Locator
 from ..files import open_shard, read_bytes
+from ..places import Root
 from ..values import place_of
 from .microbatch import read_micro_batch_sample
 from .msgpack_frames import read_beginning
@@ -23,7 +23,7 @@ from .training_batch import load_training_sample
 
 
 def load_token_trajectory(
-    root: Path, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None
+    root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None
 ) -> Trajectory:
     """Return the trajectory of the sequence at the first locator; the others are copies of it in other shards.
 
@@ -50,7 +50,7 @@ def load_token_trajectory(
     )
 
 
-def annotation_tokens(root: Path, locator: Locator) -> tuple[int | None, Tokens]:
+def annotation_tokens(root: Root, locator: Locator) -> tuple[int | None, Tokens]:
     """Return the branch that a sequence is of, where it says so, and its tokens: a later fact about a trace.
 
     Lay it over the branch's own with `rltracer_sqlite.tokens.merge_tokens`. Raises LocatorError.
@@ -59,7 +59,7 @@ def annotation_tokens(root: Path, locator: Locator) -> tuple[int | None, Tokens]
     return sample.branch_index, sample.tokens()
 
 
-def read_sample(root: Path, locator: Locator, tokenizer: TextTokenizer | None) -> Sample:
+def read_sample(root: Root, locator: Locator, tokenizer: TextTokenizer | None) -> Sample:
     """Return the sequence at a locator with every stream of it. Raises LocatorError."""
     path = locator.path
     if path.endswith(".pt"):
@@ -78,7 +78,7 @@ def read_sample(root: Path, locator: Locator, tokenizer: TextTokenizer | None) -
     return read_micro_batch_sample(data, locator.item, splitter_of(tokenizer))
 
 
-def _is_training_batch(root: Path, path: str) -> bool:
+def _is_training_batch(root: Root, path: str) -> bool:
     with open_shard(root, path) as reader:
         return read_beginning(reader).is_training_batch
 

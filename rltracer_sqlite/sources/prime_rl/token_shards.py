@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ...tokens.streams import trained_runs
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
+from ..places import Root
 from .microbatch import micro_batches
 from .msgpack_frames import read_beginning
 from .prompts import PromptReader, system_turn_starts
@@ -37,7 +37,7 @@ class Tally:
 
 
 def scan_token_shard(
-    root: Path,
+    root: Root,
     shard: Shard,
     start: Position = BEGINNING,
     tokenizer: TextTokenizer | None = None,
@@ -85,7 +85,7 @@ def read_shard(
     return micro_batches(reader, beginning, start, splitter_of(tokenizer))
 
 
-def known_samples(root: Path, shards: Sequence[Shard], tokenizer: TextTokenizer | None = None) -> KnownSamples:
+def known_samples(root: Root, shards: Sequence[Shard], tokenizer: TextTokenizer | None = None) -> KnownSamples:
     """Return the samples of these shards, for scanning others of the same step that hold them again."""
 
     def read() -> Iterator[tuple[str, Sample]]:

@@ -6,12 +6,12 @@ import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import IO, Any, cast
 
 from ..base import LocatorError, NotRollouts, Position, Problem
 from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
+from ..places import Root
 from .microbatch import PAD_ID
 from .samples import Batch, Found, Sample, finite
 from .torch_pickle import PickleRefused, TensorView, read_tensors
@@ -40,7 +40,7 @@ def torch_micro_batches(reader: ByteReader, name: str) -> Iterator[Found]:
     yield Position(size, 1)
 
 
-def load_torch_sample(root: Path, path: str, item: int | None) -> Sample:
+def load_torch_sample(root: Root, path: str, item: int | None) -> Sample:
     """Return one sequence of a torch shard by its number in the file. Raises LocatorError."""
     try:
         with open_shard(root, path) as reader:

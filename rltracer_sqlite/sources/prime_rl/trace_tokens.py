@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ...tokens.streams import Tokens, branch_tokens, merge_tokens
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Locator
+from ..places import Root
 from .graph import branch_paths
 from .layout import BINARY
 
 
 def trace_tokens(
-    root: Path,
+    root: Root,
     trace: dict[str, Any],
     locators: Sequence[Locator],
     annotations: Sequence[tuple[Locator, dict[str, Any]]],
@@ -47,7 +47,7 @@ def _update_branches(later: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def _with_batch(root: Path, locator: Locator, branches: list[Tokens | None]) -> list[Tokens | None]:
+def _with_batch(root: Root, locator: Locator, branches: list[Tokens | None]) -> list[Tokens | None]:
     """Lay the numbers of a trainer's sequence over the branch that it is of."""
     from .token_load import annotation_tokens
 

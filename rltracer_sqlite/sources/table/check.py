@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...tokens.tokenizer import TokenizerError
 from ..base import Entry, Shard
+from ..places import Root
 from .columns import meant, names_in
 from .entries import Place, read_row
-from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, describe, walk
+from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, describe, files_below
 from .mapping import Content, Mapping, Role, Shape
 from .recognise import sample
 from .rows import Row, expand
@@ -30,7 +30,7 @@ class Tried(NamedTuple):
     messages: list[dict[str, Any]]
 
 
-def check_mapping(root: Path, mapping: Mapping) -> list[str]:
+def check_mapping(root: Root, mapping: Mapping) -> list[str]:
     """Return a sentence for each thing that a mapping speaks of and the first rows at `root` do not have."""
     tried = list(_tried(root, mapping))
     notes = list(_unread_files(root, mapping))
@@ -39,7 +39,7 @@ def check_mapping(root: Path, mapping: Mapping) -> list[str]:
     return notes
 
 
-def nothing_fits(root: Path, mapping: Mapping) -> str:
+def nothing_fits(root: Root, mapping: Mapping) -> str:
     """Say that no file at `root` has a name that a mapping accepts, and which files are there."""
     found = list(islice(_other_files(root, mapping), 3))
     there = f"It holds {', '.join(found)}, …" if found else "It holds no file of a kind that a mapping can read."
@@ -47,7 +47,7 @@ def nothing_fits(root: Path, mapping: Mapping) -> str:
     return f"No file in {root} fits files.paths of {mapping.name} ({wanted}). {there}"
 
 
-def _tried(root: Path, mapping: Mapping) -> Iterator[Tried]:
+def _tried(root: Root, mapping: Mapping) -> Iterator[Tried]:
     for shard in islice(candidates(root, mapping, MOST_VISITED), FILES):
         for record in [] if shard.aside else sample(root, shard, mapping.table, ROWS):
             if shape := shape_of(record, mapping):
@@ -110,14 +110,14 @@ def _missing_rewards(tried: list[Tried]) -> Iterator[str]:
         yield "no row has a reward, which pass rates and preference pairs are made of: see [columns] and [rewards]"
 
 
-def _unread_files(root: Path, mapping: Mapping) -> Iterator[str]:
+def _unread_files(root: Root, mapping: Mapping) -> Iterator[str]:
     others = list(_other_files(root, mapping))
     if others:
         count = f"{len(others):,} files" if len(others) > 1 else "1 file"
         yield f"not read: {count} that files.paths does not name, for example {others[0]}"
 
 
-def _other_files(root: Path, mapping: Mapping) -> Iterator[str]:
+def _other_files(root: Root, mapping: Mapping) -> Iterator[str]:
     if root.is_dir():
-        files = (file for file in islice(walk(root), MOST_VISITED) if file.endswith(ENDINGS_TO_READ))
+        files = (file for file in islice(files_below(root), MOST_VISITED) if file.endswith(ENDINGS_TO_READ))
         yield from (file for file in files if describe(root, file, mapping) is None)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from ..base import Shard, SourceError
-from ..files import base_folder
+from ..places import CLOSED, Root, base_folder, walk
 from .mapping import ENDINGS, Mapping
 
 PACKED = ".zst"
 ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
 LAYOUTS = {".parquet": "parquet", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 # Folders that hold weights or a tracker's own files, and often very many of them.
-SKIPPED_FOLDERS = {"checkpoints", "weights", "wandb", "node_modules", "__pycache__"}
+SKIPPED_FOLDERS = frozenset({"checkpoints", "weights", "wandb", "node_modules", "__pycache__"})
 MOST_VISITED = 50_000  # files looked at before a folder is said not to be recognised
 
 
-def find_tables(root: Path, mapping: Mapping) -> Iterator[Shard]:
+def find_tables(root: Root, mapping: Mapping) -> Iterator[Shard]:
     """List the shards at `root`, a folder or one file, in the order of their steps and paths.
 
     Where files may repeat the end of the file before them, each has that file `beside` it.
@@ -32,27 +31,27 @@ def find_tables(root: Path, mapping: Mapping) -> Iterator[Shard]:
         last[folder] = shard.path
 
 
-def candidates(root: Path, mapping: Mapping, most: int | None = None) -> Iterator[Shard]:
+def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterator[Shard]:
     """Yield the files whose names a mapping accepts, in no order; of at most `most` files. Opens none of them."""
     base = base_folder(root)
     if root.is_file():
         # One file is named by a person: whatever it is called, its content decides, if it is of a fitting kind.
         named = describe(base, root.name, mapping) or _shard(root.name)
-        endings = {Path(template.written).suffix for template in mapping.paths}
-        if mapping.generic or not endings or Path(named.path).suffix in endings:
+        endings = {PurePosixPath(template.written).suffix for template in mapping.paths}
+        if mapping.generic or not endings or PurePosixPath(named.path).suffix in endings:
             yield named
         return
     if not root.is_dir():
         raise SourceError(f"{root} does not exist.")
     seen: set[str] = set()
-    for file in islice(walk(base), most):
+    for file in islice(files_below(root), most):
         shard = describe(base, file, mapping)
         if shard is not None and shard.path not in seen:
             seen.add(shard.path)
             yield shard
 
 
-def describe(base: Path, file: str, mapping: Mapping) -> Shard | None:
+def describe(base: Root, file: str, mapping: Mapping) -> Shard | None:
     """Return the shard that a file is for a mapping, with what its path says; None where the name does not fit."""
     path = file.removesuffix(PACKED)
     # The folders above `base` count too: a person may point at one step.
@@ -69,29 +68,12 @@ def describe(base: Path, file: str, mapping: Mapping) -> Shard | None:
 
 def _shard(file: str, step: int | None = None, split: str | None = None) -> Shard:
     path = file.removesuffix(PACKED)
-    return Shard(path, file, LAYOUTS.get(Path(path).suffix, "lines"), step, split)
+    return Shard(path, file, LAYOUTS.get(PurePosixPath(path).suffix, "lines"), step, split)
 
 
-def walk(base: Path) -> Iterator[str]:
-    """Yield the path, relative to `base`, of every file below it. Links to folders are not followed."""
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        try:
-            with os.scandir(base / folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            if not folder:
-                raise SourceError(f"{base} cannot be read: {error.strerror}.") from None
-            continue
-        folders = []
-        for entry in listed:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if not entry.is_dir(follow_symlinks=False):
-                yield path
-            elif entry.name not in SKIPPED_FOLDERS and not entry.name.startswith("."):
-                folders.append(path)
-        pending += reversed(folders)
+def files_below(root: Root) -> Iterator[str]:
+    """Yield the path of every file below a folder, apart from those in folders that hold no rollouts."""
+    yield from (path for path, what in walk(root, SKIPPED_FOLDERS) if what != CLOSED)
 
 
 def _reading_order(shard: Shard) -> tuple[int, str]:

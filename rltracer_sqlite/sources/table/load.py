@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from ...model import Trajectory
@@ -11,6 +10,7 @@ from ...tokens.tokenizer import TextTokenizer, TokenizerError
 from ..base import Locator, LocatorError, Shard
 from ..conversation import CHANGED, trajectory_of
 from ..files import read_bytes
+from ..places import Root
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
 from .parquet import RowGroup, load_row_group
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 class RecordCache:
     """Reads records by their locators, and keeps the last one: the rows of a record are asked for one after another."""
 
-    def __init__(self, root: Path, mapping: Mapping) -> None:
+    def __init__(self, root: Root, mapping: Mapping) -> None:
         self.root, self.mapping = root, mapping
         self.group: RowGroup | None = None
         self._key: tuple[str, int, int | None] | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..base import LocatorError, SourceError
 from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
+from ..places import Root
 from .rows import Row
 
 INSTALL = "pip install 'datasette-rltracer[parquet]'"
@@ -61,7 +61,7 @@ class RowGroup:
         return Row(self.rows[number - self.first], self.numbers)
 
 
-def load_row_group(root: Path, path: str, number: int) -> RowGroup:
+def load_row_group(root: Root, path: str, number: int) -> RowGroup:
     """Return the row group that holds a row. Raises LocatorError."""
     try:
         with open_shard(root, path) as reader:

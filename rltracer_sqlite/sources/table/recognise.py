@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 from ..base import Shard, SourceError
 from ..files import ByteReader, base_folder, open_shard
 from ..lines import Tail, complete_lines
+from ..places import Root
 from .files import MOST_VISITED, candidates, describe
 from .framing import array_elements, is_array
 from .mapping import Mapping
@@ -21,7 +21,7 @@ FILES = 20  # looked into before a place is said not to be recognised
 RECORDS = 5  # of each
 
 
-def recognised(root: Path, mapping: Mapping, others: tuple[Mapping, ...] = ()) -> bool:
+def recognised(root: Root, mapping: Mapping, others: tuple[Mapping, ...] = ()) -> bool:
     """Say whether one of the files at `root` holds records of a mapping's shapes.
 
     `others` come first: a file with a record that one of them reads is theirs.
@@ -34,7 +34,7 @@ def recognised(root: Path, mapping: Mapping, others: tuple[Mapping, ...] = ()) -
     return False
 
 
-def _is_of(root: Path, shard: Shard, rows: list[Row], mapping: Mapping) -> bool:
+def _is_of(root: Root, shard: Shard, rows: list[Row], mapping: Mapping) -> bool:
     if root.is_file():
         named = any(True for _ in candidates(root, mapping))
     else:
@@ -42,7 +42,7 @@ def _is_of(root: Path, shard: Shard, rows: list[Row], mapping: Mapping) -> bool:
     return named and any(shape_of(row, mapping) for row in rows)
 
 
-def sample(root: Path, shard: Shard, table: str | None = None, records: int = RECORDS) -> list[Row]:
+def sample(root: Root, shard: Shard, table: str | None = None, records: int = RECORDS) -> list[Row]:
     """Return the first records of a shard; [] where none can be read."""
     try:
         if shard.layout == "sqlite":

@@ -5,138 +5,171 @@ from __future__ import annotations
 import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import cached_property
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
-from ..files import base_folder
+from ..base import SourceError
+from ..byte_file import ByteFile
+from ..files import open_shard
+from ..places import Root, base_folder
+from ..remote import RemoteRoot
 from .built_in import PRESETS, preset
-from .files import describe, walk
+from .files import describe, files_below
 from .mapping import ENDINGS
 from .parquet import INSTALL, has_pyarrow
 from .recognise import sample
 
 FILES = 200  # looked at before nothing more is said of a folder
 HEAD = 1 << 16
+UNREADABLE = (zipfile.BadZipFile, SourceError, OSError, ValueError, NotImplementedError, RuntimeError, KeyError)
 NOT_READ = "{path} holds {what}, which this version does not read yet."
 
 
-def refusal(root: Path) -> str | None:
+def refusal(root: Root) -> str | None:
     """Return a sentence saying which system's files are at a place that no source reads, or None."""
-    base = base_folder(root)
-    files = [root.name] if root.is_file() else islice(walk(base), FILES)
-    for file in files:
+    names = [root.name] if root.is_file() else islice(files_below(root), FILES)
+    for file in (_File(root, name) for name in names):
         for test in TESTS:
-            if what := test(base / file):
-                return NOT_READ.format(path=base / file, what=what)
-        if said := _aside(base, file) or _needs_pyarrow(base / file):
+            if what := test(file):
+                return NOT_READ.format(path=file.shown, what=what)
+        if said := _aside(file) or _needs(file):
             return said
     return None
 
 
-def _inspect_log(path: Path) -> str | None:
-    if path.suffix == ".eval" and any(name.startswith("_journal/") for name in _members(path)):
+class _File:
+    """A file that is looked at."""
+
+    def __init__(self, root: Root, path: str) -> None:
+        self.root, self.path = root, path
+        self.name, self.suffix = PurePosixPath(path).name, PurePosixPath(path).suffix
+
+    @property
+    def shown(self) -> str:
+        base = base_folder(self.root)
+        return str(base / self.path) if isinstance(base, Path) else f"{base}/{self.path}"
+
+    @cached_property
+    def head(self) -> bytes:
+        """Its first bytes; none where it cannot be read."""
+        try:
+            with open_shard(self.root, self.path) as reader:
+                return reader.pread(min(HEAD, reader.size()), 0)
+        except (SourceError, OSError):
+            return b""
+
+    def members(self) -> list[str]:
+        """The names in an archive; none where it is none."""
+        try:
+            with self._archive() as archive:
+                return archive.namelist()[:1000]
+        except UNREADABLE:
+            return []
+
+    def member_head(self, name: str) -> bytes:
+        """The first bytes of a file in an archive."""
+        try:
+            with self._archive() as archive, archive.open(name) as member:
+                return member.read(HEAD)
+        except UNREADABLE:
+            return b""
+
+    @contextmanager
+    def _archive(self) -> Iterator[zipfile.ZipFile]:
+        with open_shard(self.root, self.path) as reader, zipfile.ZipFile(cast(IO[bytes], ByteFile(reader))) as archive:
+            yield archive
+
+
+def _inspect_log(file: _File) -> str | None:
+    if file.suffix == ".eval" and any(name.startswith("_journal/") for name in file.members()):
         return "an Inspect AI log"
-    head = _head(path) if path.suffix == ".json" else b""
+    head = file.head if file.suffix == ".json" else b""
     return "an Inspect AI log" if all(key in head for key in (b'"eval"', b'"status"', b'"task_id"')) else None
 
 
-def _torch_rollouts(path: Path) -> str | None:
-    if path.suffix != ".pt":
+def _torch_rollouts(file: _File) -> str | None:
+    if file.suffix != ".pt":
         return None
-    pickles = [name for name in _members(path) if name.endswith("data.pkl")]
-    head = _member_head(path, pickles[0]) if pickles else b""
+    pickles = [name for name in file.members() if name.endswith("data.pkl")]
+    head = file.member_head(pickles[0]) if pickles else b""
     is_slime = b"rollout_id" in head and b"samples" in head
     return "rollouts of slime or miles (a torch file)" if is_slime else None
 
 
-def _harbor(path: Path) -> str | None:
-    if path.suffix != ".json":
+def _harbor(file: _File) -> str | None:
+    if file.suffix != ".json":
         return None
-    head = _head(path)
+    head = file.head
     if b'"ATIF-v' in head[:4096]:
         return "an ATIF trajectory, as Harbor and others write it"
     return "a result of a Harbor trial" if b'"task_checksum"' in head and b'"trial_name"' in head else None
 
 
-def _wandb_table(path: Path) -> str | None:
-    if not path.name.endswith(".table.json"):
+def _wandb_table(file: _File) -> str | None:
+    if not file.name.endswith(".table.json"):
         return None
-    head = _head(path)
+    head = file.head
     return "a table that W&B keeps locally" if b'"columns"' in head and b'"data"' in head else None
 
 
-def _trackio(path: Path) -> str | None:
-    if path.suffix not in (".db", ".sqlite", ".sqlite3") or _head(path)[:15] != b"SQLite format 3":
+def _trackio(file: _File) -> str | None:
+    if not _is_database(file) or not isinstance(file.root, Path):
         return None
+    address = (base_folder(file.root) / file.path).absolute().as_uri()
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)) as connection:
             columns = {row[0] for row in connection.execute("select name from pragma_table_info('traces')")}
     except sqlite3.Error:
         return None
     return "traces of trackio" if {"messages", "metadata", "run_name", "trace_index"} <= columns else None
 
 
-def _tinker(path: Path) -> str | None:
-    if not path.name.endswith("_rollout_summaries.jsonl"):
+def _tinker(file: _File) -> str | None:
+    if not file.name.endswith("_rollout_summaries.jsonl"):
         return None
-    head = _head(path)
+    head = file.head
     return "rollout summaries of the Tinker cookbook" if b'"group_idx"' in head and b'"traj_idx"' in head else None
 
 
-def _swe_agent(path: Path) -> str | None:
-    if path.name.endswith(".traj.json") and b'"messages"' in _head(path):
+def _swe_agent(file: _File) -> str | None:
+    if file.name.endswith(".traj.json") and b'"messages"' in file.head:
         return "a trajectory of mini-swe-agent"
-    return "a trajectory of SWE-agent" if path.suffix == ".traj" and b'"trajectory"' in _head(path) else None
+    return "a trajectory of SWE-agent" if file.suffix == ".traj" and b'"trajectory"' in file.head else None
 
 
-TESTS: tuple[Callable[[Path], str | None], ...] = (
+TESTS: tuple[Callable[[_File], str | None], ...] = (
     _inspect_log, _torch_rollouts, _harbor, _wandb_table, _trackio, _tinker, _swe_agent,
 )  # fmt: skip
 
 
-def _aside(base: Path, file: str) -> str | None:
+def _is_database(file: _File) -> bool:
+    return file.suffix in (".db", ".sqlite", ".sqlite3") and file.head[:15] == b"SQLite format 3"
+
+
+def _aside(file: _File) -> str | None:
     """Return what a file is that belongs to a known system and holds no rollouts."""
-    if not file.endswith(ENDINGS):
+    if not file.path.endswith(ENDINGS):
         return None
     for name in PRESETS:
         mapping = preset(name)
-        shard = describe(base, file, mapping)
+        shard = describe(base_folder(file.root), file.path, mapping)
         if shard is None or not mapping.asides:
             continue
-        rows = sample(base, shard)
+        rows = sample(file.root, shard)
         for aside in mapping.asides:
-            named = not aside.paths or any(template.find(file) is not None for template in aside.paths)
+            named = not aside.paths or any(template.find(file.path) is not None for template in aside.paths)
             if named and (aside.test is None or any(aside.test.fits(row.has) for row in rows)):
-                return f"{base / file} holds no rollouts: it is {aside.says}."
+                return f"{file.shown} holds no rollouts: it is {aside.says}."
     return None
 
 
-def _needs_pyarrow(path: Path) -> str | None:
-    if path.suffix == ".parquet" and not has_pyarrow():
-        return f"{path} is a Parquet file, which needs pyarrow: {INSTALL}."
+def _needs(file: _File) -> str | None:
+    """Return what has to be there, or be done, before a file can be read."""
+    if file.suffix == ".parquet" and not has_pyarrow():
+        return f"{file.shown} is a Parquet file, which needs pyarrow: {INSTALL}."
+    if isinstance(file.root, RemoteRoot) and _is_database(file):
+        return f"{file.shown} is a SQLite database, which is read on this machine only: copy it here."
     return None
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD) if path.is_file() else b""
-    except OSError:
-        return b""
-
-
-def _members(path: Path) -> Iterator[str]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return iter(archive.namelist()[:1000])
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return iter(())
-
-
-def _member_head(path: Path, name: str) -> bytes:
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(name) as member:
-            return member.read(HEAD)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        return b""

@@ -6,16 +6,15 @@ elsewhere that happen to be equal are different samples: only the end of one fil
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..base import SourceError
 from ..files import open_shard
+from ..places import Root
 from .mapping import Mapping
 from .parquet import ParquetError, parquet_rows
 from .rows import encoded
 
 
-def repeated_rows(root: Path, path: str, before: str, mapping: Mapping) -> int:
+def repeated_rows(root: Root, path: str, before: str, mapping: Mapping) -> int:
     """Return how many rows at the beginning of a Parquet shard repeat the last rows of the shard `before`."""
     steps = {column for shape in mapping.shapes if "step" in shape.roles for column in shape.roles["step"].columns}
     try:
@@ -29,7 +28,7 @@ def repeated_rows(root: Path, path: str, before: str, mapping: Mapping) -> int:
     return 0
 
 
-def _rows(root: Path, path: str, left_out: set[str]) -> list[bytes]:
+def _rows(root: Root, path: str, left_out: set[str]) -> list[bytes]:
     with open_shard(root, path) as reader:
         rows = parquet_rows(reader, path)
         return [encoded({name: cell for name, cell in row.cells.items() if name not in left_out}) for row in rows]

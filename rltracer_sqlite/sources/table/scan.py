@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from ...tokens.tokenizer import TextTokenizer
 from ..base import NotRollouts, Position, Problem, Scanned, Shard
 from ..files import ByteReader, open_shard
 from ..lines import Tail, complete_lines
+from ..places import Root
 from .entries import Place
 from .framing import array_elements, is_array
 from .mapping import Mapping
@@ -25,7 +25,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def scan_table(
-    root: Path, shard: Shard, start: Position, mapping: Mapping, tokenizer: TextTokenizer | None
+    root: Root, shard: Shard, start: Position, mapping: Mapping, tokenizer: TextTokenizer | None
 ) -> Iterator[Scanned]:
     """Yield what a shard holds; only lines go on from `start`, any other file is read as a whole.
 
@@ -102,7 +102,7 @@ class _Scan:
             yield Problem(1, 0, size, what)
         yield from self._end(Position(size, number))
 
-    def sqlite(self, root: Path, path: str, table: str | None) -> Iterator[Scanned]:
+    def sqlite(self, root: Root, path: str, table: str | None) -> Iterator[Scanned]:
         with open_shard(root, path) as reader:
             size, number = reader.size(), 0
         for rowid, row in sqlite_rows(root, path, table):

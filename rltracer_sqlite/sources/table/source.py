@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base import START, Locator, Position, Scanned, Shard, SourceError
+from ..places import Root
 from .files import find_tables
 from .mapping import Mapping
 
@@ -26,17 +26,17 @@ class TableSource:
         self, mapping: Mapping, tokenizer: str | None = None, others: tuple[Mapping, ...] = (), is_own: bool = False
     ) -> None:
         self.mapping, self.tokenizer, self.others, self.is_own = mapping, tokenizer, others, is_own
-        self._root: Path | None = None
+        self._root: Root | None = None
         self.name = mapping.name
         self.step_kind = mapping.step_kind
 
-    def recognises(self, root: Path) -> bool:
+    def recognises(self, root: Root) -> bool:
         """Say whether a file at `root` begins with records of the mapping's shapes."""
         from .recognise import recognised
 
         return recognised(root, self.mapping, self.others)
 
-    def shards(self, root: Path) -> Iterable[Shard]:
+    def shards(self, root: Root) -> Iterable[Shard]:
         """List the files whose names the mapping accepts. Opens none of them.
 
         Raises SourceError where a person's own mapping accepts none.
@@ -56,19 +56,19 @@ class TableSource:
 
         return check_mapping(self._root, self.mapping) if self._root else []
 
-    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+    def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one shard. Raises NotRollouts where it holds none, SourceError where a library is missing."""
         from .scan import scan_table
 
         return scan_table(root, shard, start, self.mapping, self._text_tokenizer)
 
-    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+    def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory from its row. Raises LocatorError."""
         from .load import RecordCache, load_table_row
 
         return load_table_row(locators[0], RecordCache(root, self.mapping), self._text_tokenizer)
 
-    def conversations(self, root: Path, locators: Iterable[Locator]) -> Iterator[Trajectory]:
+    def conversations(self, root: Root, locators: Iterable[Locator]) -> Iterator[Trajectory]:
         """Decode many trajectories in the order of their files; a record is read once for all its rows."""
         from .load import RecordCache, load_table_row
 
@@ -76,7 +76,7 @@ class TableSource:
         for locator in locators:
             yield load_table_row(locator, records, self._text_tokenizer)
 
-    def records(self, root: Path, locators: Iterable[Locator]) -> Iterator[dict[str, Any]]:
+    def records(self, root: Root, locators: Iterable[Locator]) -> Iterator[dict[str, Any]]:
         """Decode many records in the order of their files. Raises LocatorError."""
         return (trajectory.record for trajectory in self.conversations(root, locators))
 

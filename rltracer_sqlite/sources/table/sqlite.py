@@ -6,18 +6,19 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ..base import LocatorError, NotRollouts
 from ..files import base_folder, open_inside
+from ..places import Root
+from ..remote import RemoteRoot
 from .rows import Row
 
 MAGIC = b"SQLite format 3\0"
 
 
-def sqlite_rows(root: Path, path: str, table: str | None) -> Iterator[tuple[int, Row]]:
+def sqlite_rows(root: Root, path: str, table: str | None) -> Iterator[tuple[int, Row]]:
     """Yield (rowid, row) of a table. Raises NotRollouts where there is no such table, LocatorError for a bad file."""
     with closing(_connect(root, path)) as connection:
         try:
@@ -30,7 +31,7 @@ def sqlite_rows(root: Path, path: str, table: str | None) -> Iterator[tuple[int,
             raise LocatorError(f"{path} cannot be read: {error}.") from None
 
 
-def load_sqlite_row(root: Path, path: str, table: str | None, rowid: int) -> Row:
+def load_sqlite_row(root: Root, path: str, table: str | None, rowid: int) -> Row:
     """Return one row by its rowid. Raises LocatorError."""
     with closing(_connect(root, path)) as connection:
         try:
@@ -44,7 +45,9 @@ def load_sqlite_row(root: Path, path: str, table: str | None, rowid: int) -> Row
     return _row([column[0] for column in cursor.description], list(cells))
 
 
-def _connect(root: Path, path: str) -> sqlite3.Connection:
+def _connect(root: Root, path: str) -> sqlite3.Connection:
+    if isinstance(root, RemoteRoot):
+        raise LocatorError(f"{path} is a SQLite database, which is read on this machine only: copy it here.")
     try:
         os.close(open_inside(root, path))  # refuses what leads out of the run's folder
     except FileNotFoundError:
