@@ -19,11 +19,12 @@ from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from . import compat
+from .addresses import run_url, static_url
+from .frame import STYLES, render
 from .indexes import is_rollout_index
 
 ADDRESS = r"^/-/rltracer/(?P<database>[^/]+)/run/(?P<run>\d{1,18})/charts"
 DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
-STATIC = "datasette-rltracer"
 # A page of one chart is wholly ours, so it can promise the browser that it loads nothing else.
 STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:;"
@@ -49,15 +50,16 @@ def routes() -> list[tuple[str, Any]]:
 async def charts_page(datasette: Any, request: Any) -> Response:
     """Answer with every chart of a run and a form for their filters."""
     database, run = await _permitted_run(datasette, request)
+    address = run_url(datasette, database, run["id"])
     context = {
-        "database": database,
+        "title": f"charts of {run['name']}",
+        "trail": [(address, run["name"]), (_charts_url(datasette, database, Filters(run["id"])), "charts")],
         "run": run,
-        "run_url": datasette.urls.row(database, "runs", str(run["id"])),
+        "run_url": address,
         "charts": await charts_fragment(datasette, request, database, run["id"]),
-        "stylesheets": [_static(datasette, name) for name in ("rltracer.css", "charts.css")],
+        "stylesheets": [static_url(datasette, name) for name in (*STYLES, "charts.css")],
     }
-    html = await datasette.render_template("rltracer/charts.html", context, request=request, view_name="rltracer")
-    return Response.html(html)
+    return await render(datasette, request, database, "charts.html", context)
 
 
 async def charts_fragment(datasette: Any, request: Any, database: str, run_id: int) -> Markup:
@@ -75,7 +77,7 @@ async def charts_fragment(datasette: Any, request: Any, database: str, run_id: i
         "envs": values["env"],
         "windows": WINDOW_SIZES,
         "figures": [_figure(datasette, database, name, filters) for name in CHARTS],
-        "script": _static(datasette, "charts.js"),
+        "script": static_url(datasette, "charts.js"),
     }
     return Markup(await datasette.render_template("rltracer/charts_fragment.html", context, request=request))
 
@@ -89,11 +91,11 @@ async def chart_page(datasette: Any, request: Any) -> Response:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(figure["title"])}: {escape(run["name"])}</title>
-<link rel="stylesheet" href="{escape(_static(datasette, "charts.css"))}">
+<link rel="stylesheet" href="{escape(static_url(datasette, "charts.css"))}">
 <body class="rltracer-chart-page">
 <p><a href="{escape(figure["all_url"])}">All charts of {escape(run["name"])}</a></p>
 {figure["html"]}
-<script type="module" src="{escape(_static(datasette, "charts.js"))}"></script>
+<script type="module" src="{escape(static_url(datasette, "charts.js"))}"></script>
 </body>
 </html>
 """
@@ -222,10 +224,6 @@ async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, A
     if row is None:
         raise NotFound("This index has no run of this number.")
     return database, dict(row)
-
-
-def _static(datasette: Any, name: str) -> str:
-    return str(datasette.urls.static_plugins(STATIC, name))
 
 
 def _json(value: dict[str, Any], status: int = 200) -> Response:

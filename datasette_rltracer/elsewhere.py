@@ -1,10 +1,16 @@
-"""The same prompt at other steps of its run, and in other runs of the index."""
+"""The same prompt at other steps of its run, and in other runs of the index.
+
+In other runs the words decide where one of the two does not record its task: a system that records no ground truth
+would otherwise never stand beside one that does.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from typing import Any
+
+from rltracer_sqlite.messages import prompt_key
 
 from .addresses import group_url, run_url, table_url
 from .lists import Answer, Query
@@ -13,6 +19,7 @@ from .selection import Pair
 
 MOST_STEPS = 100
 MOST_RUNS = 20
+NO_WORDS = prompt_key([])
 
 STEPS = """
 select id, step, split, trajectories, scored, successes, pass_rate, reward_mean
@@ -20,34 +27,45 @@ from prompt_groups where prompt_id = :prompt and run_id = :run and split is {spl
 order by step, id
 """
 
+# Two prompts of different recorded tasks are different, whatever their words: every game of Wordle opens alike.
+SAME = """
+with same as (
+    select id, id = :prompt as same_task from prompts
+    where id = :prompt or (key = :key and (task = '' or :task = ''))
+)
+"""
+
 RUNS = """
 select
-    g.run_id, (select name from runs where id = g.run_id) as run, g.split, count(*) as prompt_groups,
+    g.run_id, g.prompt_id, same.same_task, (select name from runs where id = g.run_id) as run, g.split,
+    count(*) as prompt_groups,
     sum(g.trajectories) as trajectories, sum(g.scored) as scored, sum(g.successes) as successes,
     sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate, min(g.step) as first_step, max(g.step) as last_step,
     max(g.id) as latest_group, json_group_array(json_array(g.step, g.successes, g.scored)) as curve
-from prompt_groups g
-where g.prompt_id = :prompt and not (g.run_id = :run and g.split is {split} and g.env is {env})
-group by g.run_id, g.split, g.env order by g.run_id, g.split limit {most}
+from same join prompt_groups g on g.prompt_id = same.id
+where not (g.run_id = :run and g.split is {split} and g.env is {env})
+group by g.run_id, g.split, g.env, g.prompt_id order by same.same_task desc, g.run_id, g.split, g.prompt_id limit {most}
 """
 
 OTHERS = """
 select count(*) as runs from (
-    select 1 from prompt_groups g
-    where g.prompt_id = :prompt and not (g.run_id = :run and g.split is {split} and g.env is {env})
-    group by g.run_id, g.split, g.env
+    select 1 from same join prompt_groups g on g.prompt_id = same.id
+    where not (g.run_id = :run and g.split is {split} and g.env is {env})
+    group by g.run_id, g.split, g.env, g.prompt_id
 )
 """
 
 
 def elsewhere_queries(group: Mapping[str, Any]) -> list[Query]:
     """Return the queries for a prompt's groups in its run, how many other runs and splits have it, and those."""
-    parameters = {"prompt": group["prompt_id"], "run": group["run_id"]}
+    # Without any message there are no words to go by.
+    key = None if group["key"] == NO_WORDS else group["key"]
+    parameters = {"prompt": group["prompt_id"], "run": group["run_id"], "key": key, "task": group["task"]}
     texts = {"split": "null", "env": "null", "most": MOST_RUNS}
     for name in ("split", "env"):
         if group[name] is not None:
             texts[name], parameters[name] = f":{name}", group[name]
-    return [Query(text.format(**texts), parameters) for text in (STEPS, OTHERS, RUNS)]
+    return [Query(text.format(**texts), parameters) for text in (STEPS, SAME + OTHERS, SAME + RUNS)]
 
 
 def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Answer, others: Answer) -> dict[str, Any]:
@@ -72,7 +90,7 @@ def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Ans
     }
 
 
-def other_runs(datasette: Any, database: str, prompt: int, found: Answer) -> list[dict[str, Any]]:
+def other_runs(datasette: Any, database: str, found: Answer) -> list[dict[str, Any]]:
     """Return the prompt in other runs and splits, with its curve in each."""
     return [
         {
@@ -82,7 +100,7 @@ def other_runs(datasette: Any, database: str, prompt: int, found: Answer) -> lis
                 datasette,
                 database,
                 row["latest_group"],
-                [("run_id", row["run_id"]), ("prompt_id", prompt), ("_sort", "step")],
+                [("run_id", row["run_id"]), ("prompt_id", row["prompt_id"]), ("_sort", "step")],
             ),
             "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
             "spark": spark(_points(row["curve"]), "pass rate of this prompt", 0, 1),

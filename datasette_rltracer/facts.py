@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -67,6 +68,12 @@ def instant(seconds: Any) -> str | None:
     except OverflowError:
         return None
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def moment(text: Any) -> str:
+    """Return a time that the index keeps ("2026-11-29T19:58:57Z") as it is read, or whatever else stands there."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z", str(text), re.ASCII)
+    return f"{found[1]} {found[2]} UTC" if found else str(text)
 
 
 def _section(title: str, facts: Iterator[tuple[str, str | None]]) -> Section:

@@ -8,7 +8,7 @@ from datasette.utils.asgi import Response
 
 from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
 from .browsing import browse_url, browsed_database
-from .facts import brief, number
+from .facts import brief, moment, number
 from .marks import cell, rate_cell
 from .rows import MARKS
 
@@ -29,6 +29,7 @@ async def render(
         "trail": [],
         "number": number,
         "brief": brief,
+        "moment": moment,
         "cell": cell,
         "rate_cell": rate_cell,
         "marks": MARKS,

@@ -126,7 +126,7 @@ def _elsewhere_context(bench: Workbench, own: Answer, count: Answer, others: Ans
     where = (bench.datasette, bench.database)
     return {
         "this_run": this_run(*where, bench.group, own, count),
-        "other_runs": other_runs(*where, bench.group["prompt_id"], others),
+        "other_runs": other_runs(*where, others),
         "other_runs_list": others,
     }
 

@@ -116,5 +116,6 @@ def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
         return Markup('<span class="muted">not scored</span>')
     unscored = f", {number(trajectories - scored)} not scored" if scored < trajectories else ""
     return Markup(
-        f'{brief(successes / scored)} <span class="muted">{number(successes)} of {number(scored)}{unscored}</span>'
+        # All with three decimals, so that they and what follows stand below one another.
+        f'{successes / scored:.3f} <span class="muted">{number(successes)} of {number(scored)}{unscored}</span>'
     )

@@ -23,16 +23,15 @@ GROUPS_ON_A_PAGE = 200
 MOST_ON_A_PAGE = 2_000
 MOST_CHOICES = 100
 
+# One row per split: training and evaluation are never counted together.
 HEAD = """
 select
-    r.name as run,
-    sum(s.trajectories) as trajectories, sum(s.scored) as scored, sum(s.successes) as successes,
-    sum(s.reward_mean * s.trajectories) / nullif(sum(case when s.reward_mean is not null then s.trajectories end), 0)
-        as reward_mean,
-    sum(s.truncated) as truncated, sum(s.errors) as errors, sum(s.indexed_at is null) as unread, count(s.id) as splits,
+    r.name as run, r.step_kind, s.split, s.trajectories, s.scored, s.successes, s.pass_rate, s.reward_mean,
+    s.truncated, s.errors, s.indexed_at,
     (select max(step) from steps where run_id = r.id and step < {step}) as previous,
     (select min(step) from steps where run_id = r.id and step > {step}) as next
-from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {step} group by r.id
+from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {step}
+order by s.split = 'train' desc, s.split limit {most}
 """
 
 # The trajectories of a group are only counted for the groups of one page.
@@ -91,7 +90,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
         datasette,
         request,
         database,
-        Query(HEAD.format(step=literal), {"run_id": run}),
+        Query(HEAD.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
         groups_query(selection, start, size),
         buckets_query(selection),
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
@@ -104,7 +103,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
         return step_url(datasette, database, run, step, [*own, ("start", first)])
 
     context = {
-        **_step_context(datasette, database, (run, step), head.rows[0], selection),
+        **_step_context(datasette, database, (run, step), head.rows, selection),
         **_buckets_context(buckets, selection, here),
         "groups": _rows(datasette, database, selection, groups.rows),
         "list": groups,
@@ -121,10 +120,13 @@ async def step_page(datasette: Any, request: Any) -> Response:
 
 
 def _step_context(
-    datasette: Any, database: str, where: tuple[int, int | None], row: dict[str, Any], selection: Selection
+    datasette: Any, database: str, where: tuple[int, int | None], rows: list[dict[str, Any]], selection: Selection
 ) -> dict[str, Any]:
-    """Return what is said of the whole step, and the addresses of what is beside it."""
-    run, step = where
+    """Return what is said of the whole step, or of the split that is chosen, and the addresses beside it."""
+    (run, step), row = where, rows[0]
+    split = dict(selection.chosen).get("split")
+    splits = [one for one in rows if one["split"] == split] or rows
+    chosen = {"split": split} if len(splits) < len(rows) else {}
     pairs = [*selection.chosen, *selection.sorting]
     beside = {
         f"{name}_url": None if row[name] is None else step_url(datasette, database, run, row[name], pairs)
@@ -136,11 +138,14 @@ def _step_context(
         "step_words": step_words(step),
         "run": row["run"],
         "run_url": run_url(datasette, database, run),
-        "step": row,
+        "splits": splits,
+        "step_kind": row["step_kind"],
+        **{name: sum(one[name] or 0 for one in splits) for name in ("trajectories", "truncated", "errors")},
+        "unread": any(one["indexed_at"] is None for one in splits),
         **beside,
         "form_url": step_url(datasette, database, run, step),
         "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
-        "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step),
+        "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step, **chosen),
     }
 
 

@@ -13,7 +13,7 @@ from rltracer_sqlite.index.database import open_for_writing
 from rltracer_sqlite.index.migrations import statements
 
 Row = Mapping[str, Any]
-GROUP_KEY = ("run", "step", "split", "env", "prompt", "group")
+GROUP_KEY = ("run", "step", "split", "env", "prompt", "task", "group")
 
 
 def new_index(path: Path) -> sqlite3.Connection:
@@ -27,14 +27,23 @@ def new_index(path: Path) -> sqlite3.Connection:
 def make_index(path: Path, rows: Iterable[Row], rule: tuple[str, float] = ("reward", 1.0)) -> Path:
     """Write an index of one trajectory per row and return its path.
 
-    A row is {"run", "step", "split", "env", "prompt", "group", …}; other keys are columns of trajectories, or
+    A row is {"run", "step", "split", "env", "prompt", "task", "group", …}; other keys are columns of trajectories, or
     dotted paths such as "rewards.format.score" whose column is made.
     """
     connection = new_index(path)
     connection.execute("begin")
     groups: dict[tuple[Any, ...], int] = {}
     for number, row in enumerate(rows, start=1):
-        full = {"run": "demo", "step": 1, "split": "train", "env": "math", "prompt": "2 + 2?", "group": None, **row}
+        full = {
+            "run": "demo",
+            "step": 1,
+            "split": "train",
+            "env": "math",
+            "prompt": "2 + 2?",
+            "task": "",
+            "group": None,
+        }
+        full.update(row)
         run_id = _run(connection, full["run"], rule)
         key = tuple(full[name] for name in GROUP_KEY)
         if key not in groups:
@@ -85,10 +94,12 @@ def _run(connection: sqlite3.Connection, name: str, rule: tuple[str, float]) -> 
 
 def _group(connection: sqlite3.Connection, run_id: int, row: Row) -> int:
     connection.execute(
-        "insert into prompts (key, task, preview) values (?, '', ?) on conflict do nothing",
-        (f"{row['prompt']:>064}", row["prompt"]),
+        "insert into prompts (key, task, preview) values (?, ?, ?) on conflict do nothing",
+        (f"{row['prompt']:>064}", row["task"], row["prompt"]),
     )
-    prompt_id = connection.execute("select id from prompts where preview = ?", (row["prompt"],)).fetchone()[0]
+    prompt_id = connection.execute(
+        "select id from prompts where preview = ? and task = ?", (row["prompt"], row["task"])
+    ).fetchone()[0]
     group = connection.execute(
         "insert into prompt_groups (run_id, step, split, env, prompt_id, group_id) values (?, ?, ?, ?, ?, ?)",
         (run_id, row["step"], row["split"], row["env"], prompt_id, row["group"]),
@@ -103,7 +114,7 @@ def _trajectory(connection: sqlite3.Connection, number: int, run_id: int, group_
         "byte_length": 100, "line": number, "preview": row["prompt"],
     }  # fmt: skip
     for key, value in row.items():
-        if key not in ("run", "prompt", "group"):
+        if key not in ("run", "prompt", "task", "group"):
             columns[_column(connection, key)] = value
     names = ", ".join(f'"{name}"' for name in columns)
     connection.execute(

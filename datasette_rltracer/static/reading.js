@@ -5,8 +5,8 @@ const FOLDS = "rltracer-folds";
 const KEYS = {
   j: "next message, or next row of a list",
   k: "previous message, or previous row",
-  n: "next trajectory",
-  p: "previous trajectory",
+  n: "next trajectory, after the last of a group the next group",
+  p: "previous trajectory, before the first of a group the previous group",
   "[": "previous prompt group or step",
   "]": "next prompt group or step",
   g: "the prompt group; from there, the step",
@@ -169,7 +169,7 @@ const ACTIONS = {
   "?": () => (dialog.open ? dialog.close() : dialog.showModal()),
 };
 
-const marked = (key) => page.querySelector(`[data-key="${CSS.escape(key)}"]`);
+const marked = (key) => page.querySelector(`[data-key~="${CSS.escape(key)}"]`);
 
 function acts(key) {
   if (marked(key) || key === "?") return true;

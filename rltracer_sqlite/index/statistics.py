@@ -46,7 +46,8 @@ def refresh_groups(connection: sqlite3.Connection, group_ids: Iterable[int] | No
             update prompt_groups set trajectories = ?, scored = ?, successes = ?, reward_mean = ?, reward_min = ?,
                 reward_max = ?, reward_std = ? where id = ?
             """,
-            [(*row[:6], _root(row[6]), row[7]) for row in rows],
+            # The spread is exactly 0 where all rewards are equal, whatever rounding says.
+            [(*row[:6], 0.0 if row[4] is not None and row[4] == row[5] else _root(row[6]), row[7]) for row in rows],
         )
         connection.execute(
             """
@@ -86,7 +87,6 @@ def refresh_steps(
         row = connection.execute(STEP_STATISTICS, {"run": run_id, "step": step, "split": split}).fetchone()
         refresh_step_values(connection, run_id, step, split)
         if row[0] or had:
-            # The spread is exactly 0 where all rewards are equal, whatever rounding says.
             deviation = 0.0 if row[10] == 0 else _root(row[5])
             connection.execute(
                 """

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from datasette_rltracer.facts import MOST_FACTS, instant, number, sections
+from datasette_rltracer.facts import MOST_FACTS, instant, moment, number, sections
 from datasette_rltracer.reading import offered_tools, recorded_errors
 
 
@@ -17,6 +17,14 @@ def row(**values):
 
 def facts(found, title):
     return next(dict(section.facts) for section in found if section.title == title)
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [("2026-11-29T19:58:57Z", "2026-11-29 19:58 UTC"), ("yesterday", "yesterday"), ("<2026-11-29T19:58:57Z>", None)],
+)
+def test_a_kept_time_is_shown_as_it_is_read(kept, shown):
+    assert moment(kept) == (shown or kept)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from .rows import sql_rows, table_rows_of
 
 pytestmark = pytest.mark.asyncio
 PAGE = "/-/rltracer/index/group"
+WORDS_ALONE = " · the same words; not both record their task"
 
 
 def trajectories():
@@ -121,8 +122,24 @@ async def test_the_same_prompt_at_other_steps_and_in_other_runs(datasette):
     text = words(page)
     assert "pass rate of this prompt: from 0 at step 1 to 1 at step 4" in page
     assert "1 0/2 2 1/2 4 2/2 3 groups: step, passed/scored" in text
-    assert "other train 1 group 1 1 of 1" in text
+    assert "other train 1 group 1.000 1 of 1" in text
     assert links(page, "1 group") == [f"{PAGE}/5?run_id=2&prompt_id=2&_sort=step"]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "found"),
+    [
+        ("", ["", "a", "b"], ["run0 train", f"run1 train{WORDS_ALONE}", f"run2 train{WORDS_ALONE}"]),
+        ("a", ["", "a", "b"], ["run1 train", f"run0 train{WORDS_ALONE}"]),
+        ("a", ["b", "c"], []),
+    ],
+)
+async def test_the_same_words_elsewhere_where_one_side_records_no_task(tmp_path, own, others, found):
+    rows = [{"task": own}, *({"run": f"run{number}", "task": task} for number, task in enumerate(others))]
+    page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), f"{PAGE}/1")
+    elsewhere = table_rows(page, "runs") if found else []
+    assert [row[0] for row in elsewhere] == found
+    assert ("Nowhere else in this index" in words(page)) == (not found)
 
 
 async def test_best_and_worst_are_compared(datasette):

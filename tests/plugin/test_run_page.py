@@ -41,7 +41,7 @@ async def test_steps_come_newest_first(datasette):
         ["2", "train", "12", "3"],
         ["1", "train", "12", "3"],
     ]
-    assert rows[1][4:9] == ["0.5 6 of 12", "0.5", "0.5", "2 of 3", "20"]
+    assert rows[1][4:9] == ["0.500 6 of 12", "0.5", "0.5", "2 of 3", "20"]
     assert rows[0][4:8] == ["not scored", "–", "–", "–"]
 
 
@@ -56,7 +56,7 @@ async def test_hardest_and_easiest_prompts(datasette):
     page = await get(datasette, PAGE)
     hardest, easiest = (table_rows(page, name) for name in ("hardest", "easiest"))
     assert [row[0].split()[0] for row in hardest] == ["hardmath", "middlingmath", "easymath"]
-    assert [row[1] for row in easiest] == ["1 8 of 8", "0.5 4 of 8", "0 0 of 8"]
+    assert [row[1] for row in easiest] == ["1.000 8 of 8", "0.500 4 of 8", "0.000 0 of 8"]
 
 
 async def test_a_prompt_leads_to_its_latest_group_among_its_own(datasette):

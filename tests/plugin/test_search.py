@@ -88,7 +88,7 @@ async def test_the_branch_of_a_match_is_led_to(datasette):
 async def test_the_summary_counts_all_that_match(datasette):
     page = words(await get(datasette, f"{SEARCH}?q=pick"))
     assert "3 trajectories" in page
-    assert "pass rate 0.5 1 of 2, 1 not scored" in page
+    assert "pass rate 0.500 1 of 2, 1 not scored" in page
 
 
 @pytest.mark.parametrize("query", ["AND", '"open', "(a", "a NOT", "NEAR(a", "x" * 1001])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from datasette.app import Datasette
 
@@ -80,8 +83,43 @@ async def test_a_group_is_reached_under_the_filters(datasette):
 
 async def test_the_headline_counts_the_whole_step(datasette):
     page = words(await get(datasette, f"{PAGE}?env=math"))
-    assert "Step 3 pass rate 0.562 9 of 16, 4 not scored" in page
+    assert "Step 3 pass rate 0.562 9 of 16, 4 not scored, mean reward 0.562" in page
     assert "20 trajectories" in page
+
+
+async def test_the_headline_keeps_the_splits_apart(tmp_path):
+    rows = [{"step": 3, "split": split, "reward": float(split == "eval")} for split in ("train", "train", "eval")]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = words(await get(datasette, PAGE))
+    assert "train pass rate 0.000 0 of 2, mean reward 0 eval pass rate 1.000 1 of 1, mean reward 1" in page
+    assert "3 trajectories" in page
+    page = words(await get(datasette, f"{PAGE}?split=eval"))
+    assert "Step 3 pass rate 1.000 1 of 1, mean reward 1" in page
+    assert "1 trajectory" in page
+
+
+async def test_equal_rewards_have_no_spread(tmp_path):
+    rows = [{"step": 3, "reward": 1.1} for _ in range(6)]  # whose mean is not 1.1, by rounding
+    page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE)
+    assert table_rows(page, "groups")[0][4] == "0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("policy version", "one policy version"), ("<b>epoch", "one <b>epoch"), ("step", None), (None, None)],
+)
+async def test_what_a_step_counts_is_said(tmp_path, kind, said):
+    path = make_index(tmp_path / "index.sqlite", trajectories())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update runs set step_kind = ?", [kind])
+    datasette = Datasette([str(path)])
+    step, run = [words(await get(datasette, page)) for page in (PAGE, "/-/rltracer/index/run/1")]
+    if said is None:
+        assert "a step is one" not in step
+        assert "each one" not in run
+    else:
+        assert f"with errors · a step is {said}" in step
+        assert f"3 steps, each {said} ·" in run
 
 
 async def test_groups_by_pass_rate_lead_to_those_groups(datasette):
