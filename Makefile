@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types docs-check ci clean
+.PHONY: demo test lint types docs docs-check release-check vendored-check audit clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,22 @@ docs: $(VENV)/installed-test
 
 docs-check: $(VENV)/installed-test
 	$(BIN)/python scripts/write_docs.py --check
+
+# The distributions, built twice: the same bytes, the right contents, and a wheel that works.
+release-check: $(VENV)/installed-test
+	$(BIN)/pip install --quiet uv twine
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/check_release.py
+
+# The JavaScript that is kept here, made anew with npm from packages that are pinned by hash.
+vendored-check:
+	$(PYTHON) scripts/vendored.py --rebuild
+
+# Known faults of what an installation with every extra brings along.
+audit:
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/pip install --quiet --upgrade pip pip-audit
+	$(VENV)-audit/bin/pip install --quiet --editable '.[all]'
+	$(VENV)-audit/bin/pip-audit --local --skip-editable --progress-spinner off
 
 clean:
 	rm -rf $(VENV) .venv-* demo build dist *.egg-info

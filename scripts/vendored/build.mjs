@@ -1,5 +1,6 @@
-// Bundles Vega into one module that loads nothing else, with the versions it holds and every licence beside it.
-import {existsSync, readFileSync, readdirSync, writeFileSync} from "node:fs";
+// Writes the JavaScript that is kept in this repository: Vega, bundled into one module that loads nothing else, with the
+// versions it holds and every licence beside it; and axe-core, as it is published, for the tests in a browser.
+import {copyFileSync, existsSync, readFileSync, readdirSync, writeFileSync} from "node:fs";
 import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
 import {build} from "esbuild";
@@ -14,7 +15,7 @@ const result = await build({
   entryPoints: [join(here, "entry.mjs")],
   outfile: join(output, "vega.mjs"),
   absWorkingDir: here,
-  banner: {js: `/* ${versions}; licences in vega.LICENSES.txt; made by scripts/vega/build.mjs */`},
+  banner: {js: `/* ${versions}; licences in vega.LICENSES.txt; made by scripts/vendored/build.mjs */`},
   bundle: true,
   charset: "ascii",
   format: "esm",
@@ -42,4 +43,11 @@ const licences = [...folders].sort().map((folder) => {
   return `${name} ${version} (${license})\n\n${readFileSync(join(here, folder, file), "utf8").trim()}\n`;
 });
 writeFileSync(join(output, "vega.LICENSES.txt"), licences.join(`\n${"-".repeat(80)}\n\n`));
+
+const axe = join(here, "node_modules", "axe-core");
+const tests = join(here, "..", "..", "tests", "browser");
+copyFileSync(join(axe, "axe.min.js"), join(tests, "axe.min.js"));
+copyFileSync(join(axe, "LICENSE"), join(tests, "axe.LICENSE.txt"));
+copyFileSync(join(axe, "LICENSE-3RD-PARTY.txt"), join(tests, "axe.LICENSE-3RD-PARTY.txt"));
+
 console.log(`${versions}: ${licences.length} packages`);

@@ -1,0 +1,104 @@
+"""Check the distributions of a release: contents, metadata, tag, the same bytes twice, and a wheel that works.
+
+python scripts/check_release.py                    # builds into a temporary folder with uv, twice
+python scripts/check_release.py dist --tag v0.1.0  # also that dist/ holds these bytes, and that the tag fits
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from distributions import ROOT, sdist_faults, tag_fits, version_of, wheel_faults
+
+LEFT_ALONE = shutil.ignore_patterns(".git", ".venv*", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dist", nargs="?", type=Path, help="a folder with the two files that will be published")
+    parser.add_argument("--tag", help="the tag of the release")
+    parser.add_argument("--no-install", action="store_true", help="do not install the wheel")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        first, second = build(scratch / "first"), build(scratch / "second")
+        faults = differences("two builds", first, second)
+        if options.dist:
+            faults += differences(str(options.dist), first, files_of(options.dist))
+        sdist, wheel = first
+        faults += [f"sdist: {fault}" for fault in sdist_faults(sdist)]
+        faults += [f"wheel: {fault}" for fault in wheel_faults(wheel)]
+        if options.tag is not None and not tag_fits(options.tag, version_of(wheel)):
+            faults.append(f"the tag {options.tag!r} is not the version {version_of(wheel)} or v{version_of(wheel)}")
+        faults += strict_faults(first)
+        if not options.no_install:
+            faults += install_faults(wheel, scratch / "installed")
+        for fault in faults:
+            print(fault, file=sys.stderr)
+        if not faults:
+            print(f"{sdist.name} and {wheel.name} may be published")
+    return int(bool(faults))
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build from a copy of this tree, as if it stood elsewhere and was checked out at another time."""
+    shutil.copytree(ROOT, folder / "tree", ignore=LEFT_ALONE, copy_function=shutil.copy)
+    subprocess.run(["uv", "build", "--quiet", "--out-dir", folder / "dist"], cwd=folder / "tree", check=True)
+    return files_of(folder / "dist")
+
+
+def files_of(dist: Path) -> tuple[Path, Path]:
+    """Return the one source distribution and the one wheel of a folder."""
+    found = [*dist.glob("*.tar.gz"), *dist.glob("*.whl")]
+    if len(found) != 2 or found[1].suffix != ".whl":
+        raise SystemExit(f"{dist} holds {[path.name for path in found]}, not one source distribution and one wheel")
+    return found[0], found[1]
+
+
+def differences(what: str, one: tuple[Path, Path], other: tuple[Path, Path]) -> list[str]:
+    """Return a sentence for each distribution whose bytes differ."""
+    pairs = zip(one, other, strict=True)
+    return [f"{what}: {b.name} differs from {a.name} built again" for a, b in pairs if a.read_bytes() != b.read_bytes()]
+
+
+def strict_faults(distributions: tuple[Path, Path]) -> list[str]:
+    """Return what `twine check --strict` says against the metadata and the README as PyPI renders it."""
+    done = subprocess.run(["twine", "check", "--strict", *distributions], capture_output=True, text=True)
+    return [] if done.returncode == 0 else [f"twine check --strict: {done.stdout}{done.stderr}"]
+
+
+def install_faults(wheel: Path, folder: Path) -> list[str]:
+    """Install the wheel into a new environment, make the demo there with its own commands, and ask it something."""
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    question = "select count(*) > 100 as many from trajectories"
+    commands = [
+        [programs / "python", "-m", "pip", "install", "--quiet", wheel],
+        [programs / "python", "-m", "pip", "check", "--quiet"],
+        [programs / "rltracer-index", "--help"],
+        [programs / "rltracer-viz", "--help"],
+        [programs / "rltracer", "demo", "demo", "--no-serve"],
+        [programs / "sqlite-utils", "query", "demo/demo.sqlite", question, "--csv", "--no-headers"],
+        [programs / "datasette", "plugins"],
+    ]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["RLTRACER_HOME"] = str(folder / "home")
+    said = ""
+    for command in commands:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            return [f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stdout}{done.stderr}"]
+        said = said + done.stdout
+    return [] if "\n1\n" in said and "rltracer" in done.stdout else [f"the demo of the wheel does not answer: {said}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

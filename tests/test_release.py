@@ -1,0 +1,155 @@
+"""A release holds what it should and nothing else, is built to the same bytes, and is published with few rights."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scripts import distributions, vendored
+from scripts.distributions import ROOT, faults, sdist_faults, tag_fits, version_of, wheel_faults
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+PUBLISH = yaml.safe_load((ROOT / ".github/workflows/publish.yml").read_text(encoding="utf-8"))
+TREE = shutil.ignore_patterns(".git", ".venv*", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
+PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
+
+
+def build(tree: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Return a source distribution and a wheel of a tree, built by its own back end."""
+    from hatchling import build as backend
+
+    monkeypatch.chdir(tree)
+    folder.mkdir()
+    return folder / backend.build_sdist(str(folder)), folder / backend.build_wheel(str(folder))
+
+
+def test_the_same_files_make_the_same_bytes_and_hold_what_they_should(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("hatchling.build")
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(ROOT, copy, ignore=TREE)
+    for path in copy.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    (copy / "demo").mkdir()
+    for name in ("demo/traces.jsonl", "run.sqlite", "rltracer_sqlite/left.sqlite", "tests/left.sqlite"):
+        (copy / name).write_text("made by a run")
+    sdist, wheel = build(ROOT, tmp_path / "one", monkeypatch)
+    again = build(copy, tmp_path / "two", monkeypatch)
+    assert [path.read_bytes() for path in again] == [sdist.read_bytes(), wheel.read_bytes()]
+    assert sdist_faults(sdist) == wheel_faults(wheel) == []
+    assert "rltracer_sqlite/py.typed" in distributions.read_wheel(wheel)
+    assert f"## {version_of(wheel)}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [
+        ("tests/samples/traces.jsonl", 1, "generated"),
+        ("rltracer_sqlite/run.sqlite", 1, "generated"),
+        ("docs/pass-rate.SVG", 1, "generated"),
+        ("demo/run.toml", 1, "generated"),
+        ("tests/export.html", 1, "generated"),
+        ("tests/large.txt", 1_000_001, "1,000,001 bytes"),
+        ("datasette_rltracer/templates/rltracer/page.html", 1, None),
+        ("rltracer_sqlite/charts/theme.json", 1_000_000, None),
+    ],
+)
+def test_generated_and_large_files_are_refused(name: str, size: int, said: str | None) -> None:
+    found = faults({name: b"x" * size}, set())
+    assert [said in fault for fault in found] == [True] if said else found == []
+
+
+def test_a_missing_file_is_named() -> None:
+    assert faults({}, {"LICENSE"}) == ["LICENSE is missing"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "fits"),
+    [
+        ("0.1.0", True),
+        ("v0.1.0", True),
+        ("0.1.1", False),
+        ("V0.1.0", False),
+        ("vv0.1.0", False),
+        ("0.1.0 ", False),
+        ("", False),
+    ],
+)
+def test_a_tag_is_the_version_or_the_version_behind_a_v(tag: str, fits: bool) -> None:
+    assert tag_fits(tag, "0.1.0") == fits
+
+
+def steps(job: dict[str, Any]) -> list[str]:
+    return [str(step.get("uses") or step["run"]) for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_pin_every_action_and_may_only_read(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        assert job.get("permissions", {}) == ({"id-token": "write"} if name == "publish" else {})
+        uses = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(PINNED.fullmatch(action) for action in uses), uses
+        checkouts = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+        # What a person may name, such as a tag, reaches a shell as a variable only.
+        assert not [step["run"] for step in job["steps"] if "${{ github" in step.get("run", "")]
+
+
+def test_only_a_published_release_is_uploaded_and_only_after_the_checks() -> None:
+    # YAML 1.1 reads the key `on` as true.
+    assert PUBLISH[True] == {"release": {"types": ["published"]}, "workflow_dispatch": None}
+    jobs = PUBLISH["jobs"]
+    build, publish = jobs["build"], jobs["publish"]
+    assert (publish["needs"], publish["if"]) == ("build", "github.event_name == 'release'")
+    assert publish["environment"]["name"] == "pypi"
+    assert [action.split("@")[0] for action in steps(publish)] == [
+        "actions/download-artifact", "pypa/gh-action-pypi-publish",
+    ]  # fmt: skip
+    done = steps(build)
+    [python] = [step for step in build["steps"] if "setup-python" in step.get("uses", "")]
+    assert python["with"]["python-version"] == "3.12"
+    checks = ["uv build", "twine check --strict dist/*", "python scripts/check_release.py dist"]
+    assert [command for command in done if command in checks] == checks
+    assert 'check_release.py dist --tag "$TAG"' in " ".join(done)
+    assert "upload-artifact" in done[-1]
+
+
+def test_the_tests_run_on_every_supported_python() -> None:
+    test = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', pyproject)
+    for job in ("test", "systems"):
+        assert test["jobs"][job]["strategy"]["matrix"]["python-version"] == named
+    assert f'requires-python = ">={named[0]}"' in pyproject
+
+
+@pytest.mark.parametrize("name", sorted(vendored.recorded()))
+def test_a_vendored_file_is_the_one_that_was_built(name: str) -> None:
+    assert vendored.digest(name) == vendored.recorded()[name]
+
+
+def test_every_vendored_file_is_recorded_with_its_licence() -> None:
+    assert set(vendored.recorded()) == {
+        "datasette_rltracer/static/vega.mjs",
+        "datasette_rltracer/static/vega.LICENSES.txt",
+        "tests/browser/axe.min.js",
+        "tests/browser/axe.LICENSE.txt",
+        "tests/browser/axe.LICENSE-3RD-PARTY.txt",
+    }
+
+
+def test_a_changed_vendored_file_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "tests/browser/axe.LICENSE.txt"
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_bytes((ROOT / name).read_bytes() + b" ")
+    monkeypatch.setattr(vendored, "ROOT", tmp_path)
+    assert vendored.digest(name) != vendored.recorded()[name]
