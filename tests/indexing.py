@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,20 @@ from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.index.refresh import Refreshed, refresh_run
 from rltracer_sqlite.index.runs import ensure_run, set_success
 from rltracer_sqlite.sources import source_for
+from rltracer_sqlite.sources.base import Source
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+]+Z?")
 
 
-def index(database: Path, root: Path, success: tuple[str, float] | None = None, **options: Any) -> Refreshed:
+def index(
+    database: Path,
+    root: Path,
+    success: tuple[str, float] | None = None,
+    source: Source | None = None,
+    **options: Any,
+) -> Refreshed:
     """Bring `database` up to date with the run at `root`."""
-    source = source_for(root)
+    source = source or source_for(root)
     connection = open_for_writing(database)
     try:
         run_id = ensure_run(connection, source, root)
@@ -23,6 +33,15 @@ def index(database: Path, root: Path, success: tuple[str, float] | None = None, 
         return refresh_run(connection, source, root, run_id, **options)
     finally:
         finish_writing(connection)
+
+
+def dump(database: Path) -> list[str]:
+    """Return everything that a database holds as SQL, but for the time at which it was written."""
+    connection = sqlite3.connect(database)
+    try:
+        return [TIME.sub("", statement) for statement in connection.iterdump()]
+    finally:
+        connection.close()
 
 
 def rows(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Shard
-from rltracer_sqlite.sources.table import TableSource, mapping_source_from_text
-from rltracer_sqlite.sources.table import scan as scanning
+from rltracer_sqlite.sources.table import TableSource, joined, mapping_source_from_text
 from tests.layouts import seal
 from tests.table_samples import write_lines, write_parquet
 from tests.test_table_presets import locator, read
@@ -167,7 +166,7 @@ def test_a_last_line_without_a_newline_is_a_row_and_counted_once(tmp_path: Path)
 def test_a_position_between_batches_loses_nothing(
     container: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "COMMIT_RECORDS", 2)
+    monkeypatch.setattr(joined, "COMMIT_RECORDS", 2)
     write, layout = WRITERS[container]
     write(tmp_path)
     (shard,) = mine(layout).shards(tmp_path)

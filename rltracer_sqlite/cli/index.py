@@ -39,6 +39,8 @@ class Options:
     fts: bool
     rebuild: bool
     quiet: bool
+    jobs: int | None
+    executor: str | None
 
 
 @click.command(context_settings=CONTEXT)
@@ -64,6 +66,17 @@ class Options:
     "--rebuild", is_flag=True, help="Make the database anew; the old one stays until the new one is complete."
 )
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="Scan with N processes. Default: as many as there are cores, and 1 where less than 256 MB are new.",
+)
+@click.option(
+    "--executor",
+    metavar="dask://HOST:PORT",
+    help="Scan on a Dask cluster whose workers see the same files.",
+)
 def command(
     database: Path,
     runs: tuple[Root, ...],
@@ -77,6 +90,8 @@ def command(
     fts: bool,
     rebuild: bool,
     quiet: bool,
+    jobs: int | None,
+    executor: str | None,
 ) -> None:
     """Index one or more training runs into DATABASE, a SQLite file that Datasette can serve.
 
@@ -95,7 +110,11 @@ def command(
         raise click.UsageError("--name names one run; index several runs one after the other.")
     rule = parse_success(success) if success else None
     tokenizer = tokenizer and _found_tokenizer(tokenizer)
-    options = Options(parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet)
+    if jobs and executor:
+        raise click.UsageError("--jobs counts processes of this machine; a cluster has its own workers.")
+    options = Options(
+        parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet, jobs, executor
+    )
     from ..index.lock import WriterLock
 
     with WriterLock(database, "indexing"):
@@ -222,7 +241,10 @@ def _index_run(connection: sqlite3.Connection, source: Source, root: Root, optio
     if options.rule:
         set_success(connection, run_id, *options.rule)
     with ProgressBar(root, options.quiet) as progress:
-        done = refresh_run(connection, source, root, run_id, options.steps, options.discover, progress)
+        done = refresh_run(
+            connection, source, root, run_id, options.steps, options.discover, progress,
+            processes=options.jobs, executor=options.executor,
+        )  # fmt: skip
     _remember(root, options.tokenizer)
     return done
 

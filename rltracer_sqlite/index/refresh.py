@@ -13,6 +13,7 @@ from ..sources.places import Root
 from .database import begin_writing, transaction
 from .plan import Job, discover_steps, find_jobs, fingerprints, mark_gone, refuse_double_counting
 from .rows import RunWriter
+from .scanning import scanning
 from .stale import drop_stale, forget_findings
 from .statistics import refresh_steps, utc_now
 
@@ -42,8 +43,13 @@ def refresh_run(
     steps: Callable[[int | None], bool] = lambda step: True,
     discover_only: bool = False,
     progress: Progress | None = None,
+    processes: int | None = 1,
+    executor: str | None = None,
 ) -> Refreshed:
-    """Read what is new at `root` into the index; `steps` chooses by a shard's step (None: not known from its place)."""
+    """Read what is new at `root` into the index; `steps` chooses by a shard's step (None: not known from its place).
+
+    `processes` and `executor` say who scans, as `scanning` has them; what is written does not depend on it.
+    """
     done = Refreshed(run_id)
     shards = list(source.shards(root))
     refuse_double_counting(connection, run_id, shards)
@@ -58,13 +64,14 @@ def refresh_run(
     begin_writing(connection)
     total, passed = sum(job.new_bytes for job in jobs), 0
     writer = RunWriter(connection, run_id)
-    for job in jobs:
-        reading = Reading(connection, root, writer, job)
-        for read in reading.commits(source.scan(root, job.shard, job.start)):
-            if progress:
-                progress(passed + read, total)
-        passed += job.new_bytes
-        reading.note_in(done)
+    with scanning(source, root, jobs, processes, executor) as scan:
+        for job in jobs:
+            reading = Reading(connection, root, writer, job)
+            for read in reading.commits(scan(job)):
+                if progress:
+                    progress(passed + read, total)
+            passed += job.new_bytes
+            reading.note_in(done)
     with transaction(connection):
         if writer.replaced or done.removed:
             writer.columns.recount()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union, runtime_checkable
 
 import msgspec
 
@@ -156,4 +156,31 @@ class Source(Protocol):
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory: the record's locator first, then its annotations, oldest first."""
+        ...
+
+
+@runtime_checkable
+class PartedSource(Protocol):
+    """What a source may offer beside `Source`, so that several processes read parts of one shard.
+
+    For any cuts, `scan(root, shard, start)` yields what `joined` makes of the findings of all parts one after
+    another. A source is pickled to reach the other processes, and what a scan changes in it stays there: what is to
+    be remembered of a shard is a finding, and `joined` sees it. A source without these methods is read by whole
+    shards.
+    """
+
+    def has_lines(self, shard: Shard) -> bool:
+        """Say whether a shard may be cut behind any newline; where it may not, it is one part."""
+        ...
+
+    def scan_part(self, root: Root, shard: Shard, start: Position = START, stop: int | None = None) -> Iterator[Any]:
+        """Yield the findings of the lines that begin at `start` or behind it and before `stop`, then a `Position`.
+
+        A finding is what a scan yields, or anything that can be pickled and that `joined` understands. Where it has
+        a `line`, this is counted from `start.line`. Lines give no `Position` but the last.
+        """
+        ...
+
+    def joined(self, shard: Shard, start: Position, found: Iterable[Any]) -> Iterator[Scanned]:
+        """Yield what a scan from `start` yields, given the findings of its parts in their order."""
         ...

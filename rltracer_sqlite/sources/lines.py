@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from .base import LocatorError
 from .files import ByteReader
 
 CHUNK_BYTES = 4 << 20
+FINISH_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 30
 MAX_DIGITS = 300  # what has more digits than a double can hold is no number of a rollout
 BYTE_ORDER_MARK = "\ufeff"
@@ -38,8 +40,8 @@ class Tail(NamedTuple):
     length: int
 
 
-def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
-    """Yield each complete line from `start` on, then a `Tail`.
+def complete_lines(reader: ByteReader, start: int = 0, stop: int | None = None) -> Iterator[Line | Tail]:
+    """Yield each complete line that begins at `start` or behind it, and before `stop` where given; then a `Tail`.
 
     Only "\\n" ends a line: writers leave U+2028 and U+0085 inside strings. The buffer is used again for the
     next chunk, so a line, and every view of it, is to be let go of before the next one is asked for; it grows only
@@ -47,7 +49,8 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
     Raises LocatorError at a line of more than MAX_LINE_BYTES, such as a hole in a damaged file.
     """
     buffer, kept, base = bytearray(CHUNK_BYTES), 0, start
-    while True:
+    last = sys.maxsize if stop is None else stop
+    while base < last:
         if kept > MAX_LINE_BYTES:
             raise LocatorError(
                 f"The line at byte {base:,} is longer than {MAX_LINE_BYTES:,} bytes; reading stops there."
@@ -55,8 +58,10 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
         if kept == len(buffer):
             # An eighth at a time: doubling would take three times the longest line while it copies.
             buffer.extend(bytes(max(CHUNK_BYTES, len(buffer) // 8)))
+        # Up to `stop`, and then no further than the end of the line that lies across it.
+        room = kept + max(last - base - kept, FINISH_BYTES)
         with memoryview(buffer) as view:
-            count = reader.read_into(view[kept:], base + kept)
+            count = reader.read_into(view[kept:room], base + kept)
         if count == 0:
             yield Tail(base, kept)
             return
@@ -64,9 +69,28 @@ def complete_lines(reader: ByteReader, start: int = 0) -> Iterator[Line | Tail]:
         while (end := buffer.find(b"\n", search, filled)) >= 0:
             yield Line(buffer, begin, end, base + begin)
             begin = search = end + 1
+            if base + begin >= last:
+                break
         kept, base = filled - begin, base + begin
         if begin:
             buffer[:kept] = buffer[begin:filled]
+    yield Tail(base, 0)
+
+
+def line_start(reader: ByteReader, cut: int, stop: int | None = None) -> int | None:
+    """Return where the first line begins at `cut` or behind it, and before `stop`; None where none does.
+
+    A line begins behind a newline, so that every line of a shard belongs to exactly one of its parts.
+    """
+    at = max(cut - 1, 0)
+    while data := reader.pread(FINISH_BYTES, at):
+        if (newline := data.find(b"\n")) >= 0:
+            start = at + newline + 1
+            return start if stop is None or start < stop else None
+        at += len(data)
+        if stop is not None and at >= stop:
+            return None
+    return None
 
 
 def decode_leniently(line: bytes | bytearray) -> tuple[Any, str | None]:

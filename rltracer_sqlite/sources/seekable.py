@@ -65,6 +65,11 @@ class SeekableZstd:
         if packed_starts[-1] == table_start - 8:
             self.packed_starts, self.starts = packed_starts, starts
 
+    @property
+    def is_random_access(self) -> bool:
+        """Say whether any place can be read without reading what lies before it."""
+        return bool(self.starts)
+
     def size(self) -> int:
         if self.starts:
             return self.starts[-1]

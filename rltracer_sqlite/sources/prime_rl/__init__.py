@@ -33,6 +33,10 @@ class PrimeRLSource:
     def __init__(self, tokenizer: str | None = None, layout: str | None = None) -> None:
         self.tokenizer, self.layout = tokenizer, layout
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A tokenizer is loaded again where it is needed.
+        return type(self), (self.tokenizer, self.layout)
+
     def recognises(self, root: Root) -> bool:
         """Say whether a file lies in one of the known layouts, or begins with a known record.
 
@@ -46,7 +50,9 @@ class PrimeRLSource:
     def _is_rollouts(self, root: Root, shard: Shard) -> bool:
         try:
             # Problems alone are no sign: another system's lines would give them too.
-            first = islice(self.scan(root, shard), PROBED)
+            # A scan of token shards remembers what it has said, and looking at them is not to count as saying it.
+            scan = self.scan if self.has_lines(shard) else self.scan_part
+            first = islice(scan(root, shard), PROBED)
             return any(isinstance(found, (Entry, Update)) for found in first)
         except (NotRollouts, SourceError, OSError):
             return False
@@ -55,19 +61,29 @@ class PrimeRLSource:
         return choose(find_shards(root), self.layout)
 
     def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+        return self.joined(shard, start, self.scan_part(root, shard, start))
+
+    def has_lines(self, shard: Shard) -> bool:
+        return not _holds_tokens(shard.layout, shard.path)
+
+    def scan_part(self, root: Root, shard: Shard, start: Position = START, stop: int | None = None) -> Iterator[Any]:
         # Only reading pays for the import of a decoder.
-        if not _holds_tokens(shard.layout, shard.path):
-            from .scan import scan_lines
+        if self.has_lines(shard):
+            from .scan import line_findings
 
-            return scan_lines(root, shard, start)
-        from .token_shards import known_samples, scan_token_shard
+            return line_findings(root, shard, start, stop)
+        from .token_shards import token_findings
 
-        first = [Shard(path, path, shard.layout) for path in shard.beside]
-        known = known_samples(root, first, self.text_tokenizer) if first else None
-        annotates = shard.producer is not None
-        return scan_token_shard(
-            root, shard, start, self.text_tokenizer, known=known, traces_hold_records=annotates, tally=self.tally
-        )
+        return token_findings(root, shard, start, self.text_tokenizer)
+
+    def joined(self, shard: Shard, start: Position, found: Iterable[Any]) -> Iterator[Scanned]:
+        if self.has_lines(shard):
+            from .scan import joined_lines
+
+            return joined_lines(shard, start, found)
+        from .token_shards import joined_samples
+
+        return joined_samples(found, self.tally)
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         remark = ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import msgspec
 
 from ..base import Entry, NotRollouts, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
@@ -28,8 +29,7 @@ OTHER_KINDS = {
 }
 
 
-@dataclass
-class Unknown:
+class Unknown(msgspec.Struct, gc=False):
     """Consecutive lines that are no rollout record, told as one problem."""
 
     line: int
@@ -44,44 +44,70 @@ class Unknown:
         return Problem(self.line, self.offset, self.length, reason)
 
 
+Found = Entry | Update | Problem | Unknown | Position
+
+
 def scan_lines(root: Root, shard: Shard, start: Position) -> Iterator[Scanned]:
     """Yield what a shard holds from `start` on. Raises NotRollouts when its first lines show that it holds none."""
-    number, records, last_commit, unknown = start.line, 0, start.offset, None
-    doubtful = shard.layout == "file" and start.offset == 0
+    return joined_lines(shard, start, line_findings(root, shard, start))
+
+
+def line_findings(root: Root, shard: Shard, start: Position, stop: int | None = None) -> Iterator[Found]:
+    """Yield what each line says that begins before `stop`, and the position behind the last of them.
+
+    What is to be said of several lines together `joined_lines` says, so that it does not matter how a shard is cut.
+    """
+    number = start.line
     with open_shard(root, shard.path) as reader:
-        for line in complete_lines(reader, start.offset):
+        for line in complete_lines(reader, start.offset, stop):
             if isinstance(line, Tail):
-                if unknown and doubtful:
-                    raise NotRollouts(unknown.what)
-                if unknown:
-                    yield unknown.problem()
                 yield from _tail(reader, line, number)
                 return
             number += 1
-            for found in _line(line, shard, number):
-                if isinstance(found, Unknown):
-                    unknown = _joined(unknown, found)
-                    continue
-                if unknown:
-                    yield unknown.problem()
-                unknown, doubtful = None, False
-                yield found
-            if unknown and doubtful and (unknown.lines >= PROBE_LINES or line.offset >= PROBE_BYTES):
+            yield from _line(line, shard, number)
+
+
+def joined_lines(shard: Shard, start: Position, found: Iterable[Found]) -> Iterator[Scanned]:
+    """Yield what a scan does: lines that are no records joined, and a position now and then. Raises NotRollouts."""
+    doubtful = shard.layout == "file" and start.offset == 0
+    unknown: Unknown | None = None
+    reached = committed = start
+    number, after = start.line, start.offset  # of the last line that is a record
+    for one in found:
+        if isinstance(one, Position):
+            if unknown and doubtful:
                 raise NotRollouts(unknown.what)
-            records += 1
-            after = line.offset + line.length + 1
-            if unknown is None and (records >= COMMIT_RECORDS or after - last_commit >= COMMIT_BYTES):
-                yield Position(after, number)
-                records, last_commit = 0, after
+            reached, doubtful = one, False
+            continue
+        if one.line != number and unknown is None and _is_enough(committed, number, after):
+            committed = Position(after, number)
+            yield committed
+        if isinstance(one, Unknown):
+            unknown = _joined(unknown, one)
+            if doubtful and (unknown.lines >= PROBE_LINES or unknown.offset + unknown.length >= PROBE_BYTES):
+                raise NotRollouts(unknown.what)
+            continue
+        if unknown:
+            yield unknown.problem()
+        unknown, doubtful = None, False
+        number, after = one.line or number, one.byte_offset + one.byte_length + 1
+        yield one
+    if unknown:
+        yield unknown.problem()
+    yield reached
+
+
+def _is_enough(committed: Position, number: int, after: int) -> bool:
+    return number - committed.line >= COMMIT_RECORDS or after - committed.offset >= COMMIT_BYTES
 
 
 def _tail(reader: ByteReader, tail: Tail, number: int) -> Iterator[Problem | Position]:
     if tail.offset == 0 and tail.length:
         _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
+    yield Position(tail.offset, number, tail.length)
     if tail.length and reader.is_packed:
         # Nothing is appended to a compressed file: the rest of the line will not come.
         yield Problem(number + 1, tail.offset, tail.length, "the compressed file ends in the middle of a line")
-    yield Position(tail.offset, number, tail.length)
 
 
 def _line(line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Problem | Unknown]:
@@ -124,7 +150,7 @@ def _joined(before: Unknown | None, now: Unknown) -> Unknown:
     if before is None:
         return now
     length = now.offset + now.length - before.offset
-    return Unknown(before.line, before.offset, length, before.lines + 1, before.what)
+    return Unknown(before.line, before.offset, length, before.lines + now.lines, before.what)
 
 
 def _what(record: Record, line: Line) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...tokens.streams import trained_runs
@@ -26,6 +26,10 @@ VALUES = (
 )
 
 
+class Misfit(Problem, gc=False):
+    """That the tokenizer is another one than the policy's, which is said once per run."""
+
+
 @dataclass
 class Tally:
     """What a scan found besides rows. Share one between the shards of a run, to say a thing once per run."""
@@ -34,6 +38,12 @@ class Tally:
     copies: int = 0  # padding copies of micro batches, skipped
     duplicates: int = 0  # sequences that are known from another shard of the same step
     said: set[str] = field(default_factory=set)
+
+    def add(self, other: Tally) -> None:
+        """Add what another scan counted."""
+        self.sequences += other.sequences
+        self.copies += other.copies
+        self.duplicates += other.duplicates
 
 
 def scan_token_shard(
@@ -62,6 +72,30 @@ def scan_token_shard(
                 yield from scan.batch(found)
             else:
                 yield found
+
+
+def token_findings(
+    root: Root, shard: Shard, start: Position, tokenizer: TextTokenizer | None
+) -> Iterator[Scanned | Tally]:
+    """Yield what a scan of a run's shard does, the samples of the shards `beside` it being known; then its tally."""
+    first = [Shard(path, path, shard.layout) for path in shard.beside]
+    known = known_samples(root, first, tokenizer) if first else None
+    tally, annotates = Tally(), shard.producer is not None
+    yield from scan_token_shard(root, shard, start, tokenizer, known=known, traces_hold_records=annotates, tally=tally)
+    yield tally
+
+
+def joined_samples(found: Iterable[Scanned | Tally], tally: Tally) -> Iterator[Scanned]:
+    """Yield what the shards of a run give, what is said once per run only once; their tallies are added to `tally`."""
+    for one in found:
+        if isinstance(one, Tally):
+            tally.add(one)
+            continue
+        if isinstance(one, Misfit):
+            if "misfit" in tally.said:
+                continue
+            tally.said.add("misfit")
+        yield one
 
 
 def read_shard(
@@ -139,7 +173,7 @@ class _Scan:
             reason = tokenizer.misfit(sample.ids)
             if reason:
                 self.tally.said.add("misfit")
-                yield Problem(batch.line, batch.offset, batch.length, reason)
+                yield Misfit(batch.line, batch.offset, batch.length, reason)
 
     def _update(self, sample: Sample, batch: Batch) -> Update | None:
         if self.traces_hold_records and sample.trace_id:

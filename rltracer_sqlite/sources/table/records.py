@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
-from ..base import Entry, LocatorError, NotRollouts, Problem, Shard
+from ..base import Entry, LocatorError, Problem, Shard
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
 from .rows import Row, RowError, expand
 from .shapes import shape_of, why_none
 
 
-@dataclass
-class Unfit:
+class Unfit(msgspec.Struct, gc=False):
     """Consecutive records that fit no shape, told as one problem."""
 
     line: int
@@ -33,8 +32,11 @@ class Unfit:
         return Unfit(self.line, self.offset, length, self.records + 1, self.why)
 
 
+class Misfit(Problem, gc=False):
+    """That the tokenizer is another one than the policy's, which is said once per shard."""
+
+
 Found = list[Entry | Problem | Unfit]
-MOST_UNFIT = 20  # records at the beginning of a file that fit nothing: then none of it will
 
 
 class RecordReader:
@@ -43,18 +45,13 @@ class RecordReader:
     def __init__(self, mapping: Mapping, shard: Shard, tokenizer: TextTokenizer | None) -> None:
         self.mapping, self.shard, self.tokenizer = mapping, shard, tokenizer
         self.said_misfit = False
-        self.fitted = False
-        self.unfit: list[str] = []
+        self.fitted = False  # has a record had a known shape?
 
     def read(self, record: Row, place: Place) -> Found:
-        """Return what one record gives. Raises NotRollouts when the first of them all fit no shape."""
+        """Return what one record gives."""
         shape = shape_of(record, self.mapping)
         if shape is None:
-            why = why_none(record, self.mapping)
-            if not self.fitted:
-                self.unfit.append(why)
-                self.refuse(MOST_UNFIT)
-            return [Unfit(place.line, place.offset, place.length, 1, why)]
+            return [Unfit(place.line, place.offset, place.length, 1, why_none(record, self.mapping))]
         self.fitted = True
         found: Found = []
         try:
@@ -63,11 +60,6 @@ class RecordReader:
         except ValueError as error:
             found.append(self._problem(place, f"not readable: {error}"))
         return found
-
-    def refuse(self, least: int = 1) -> None:
-        """Raise NotRollouts where so many records fit no shape and none does."""
-        if not self.fitted and len(self.unfit) >= least:
-            raise NotRollouts(self.unfit[0])
 
     def _row(self, row: Row, shape: Shape, place: Place) -> Found:
         which = "" if place.item is None else f"item {place.item}: "
@@ -88,7 +80,7 @@ class RecordReader:
             return []
         reason = self.tokenizer.misfit(reading.ids)
         self.said_misfit = reason is not None
-        return [self._problem(place, reason)] if reason else []
+        return [Misfit(place.line, place.offset, place.length, reason)] if reason else []
 
     def _problem(self, place: Place, reason: str) -> Problem:
         return Problem(place.line, place.offset, place.length, reason)

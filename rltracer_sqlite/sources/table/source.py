@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ...model import Trajectory
     from ...tokens.tokenizer import TextTokenizer
 
+WHOLE = ("sqlite", "parquet", "json")  # layouts of files that are read as a whole; JSON may be one array
+
 
 class TableSource:
     """Rows read by a mapping. `others` are mappings whose files this one leaves alone.
@@ -29,6 +31,10 @@ class TableSource:
         self._root: Root | None = None
         self.name = mapping.name
         self.step_kind = mapping.step_kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A tokenizer is loaded again where it is needed.
+        return type(self), (self.mapping, self.tokenizer, self.others, self.is_own)
 
     def recognises(self, root: Root) -> bool:
         """Say whether a file at `root` begins with records of the mapping's shapes."""
@@ -58,9 +64,23 @@ class TableSource:
 
     def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one shard. Raises NotRollouts where it holds none, SourceError where a library is missing."""
-        from .scan import scan_table
+        return self.joined(shard, start, self.scan_part(root, shard, start))
 
-        return scan_table(root, shard, start, self.mapping, self._text_tokenizer)
+    def has_lines(self, shard: Shard) -> bool:
+        """Say whether a shard may be cut behind any newline."""
+        return shard.layout not in WHOLE
+
+    def scan_part(self, root: Root, shard: Shard, start: Position = START, stop: int | None = None) -> Iterator[Any]:
+        """Read a part of a shard. Raises SourceError where a library is missing."""
+        from .scan import table_findings
+
+        return table_findings(root, shard, start, stop, self.mapping, self._text_tokenizer)
+
+    def joined(self, shard: Shard, start: Position, found: Iterable[Any]) -> Iterator[Scanned]:
+        """Put the findings of the parts of a shard together. Raises NotRollouts where it holds none."""
+        from .joined import joined_records
+
+        return joined_records(start, found)
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory from its row. Raises LocatorError."""

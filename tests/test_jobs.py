@@ -1,0 +1,248 @@
+"""Indexing with several processes: the same database as with one, whatever happens to them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.index import parallel, parts
+from rltracer_sqlite.index.parallel import Workers
+from rltracer_sqlite.index.plan import Job
+from rltracer_sqlite.sources.base import START, Position, Shard
+from rltracer_sqlite.sources.prime_rl import PrimeRLSource
+from rltracer_sqlite.sources.prime_rl import scan as scanning
+from tests.indexing import dump, index, rows, value
+from tests.layouts import LAYOUTS, append, append_torn, message, seal, trace
+from tests.table_samples import SAMPLES
+from tests.token_layouts import export_line, micro_batch, question, write_bin
+
+ps = pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps to list processes")
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX systems")
+STREAM = "monitors/file/traces/stream"
+ONE = "rollouts/step_1/train/all/traces.jsonl"
+
+
+def records(count: int, name: str = "t") -> list[dict[str, Any]]:
+    said = [message("user", "why? " * 40), message("assistant", "so")]
+    return [trace(said, id=f"{name}{number}", rewards={"r": number % 2}) for number in range(count)]
+
+
+def odd_lines(root: Path) -> None:
+    """A big shard in which much is wrong, copies of it, later facts about it, and others that are sealed."""
+    append(root / ONE, *records(40))
+    with (root / ONE).open("ab") as file:
+        file.write(b'\n{"other": 1}\n{"other": 2}\r\n   \nno JSON\n' * 30)
+    append(root / ONE, *records(3, "again"), *records(20), trace([message("user", "x" * 20_000)], id="long"))
+    append_torn(root / ONE, records(1)[0])
+    append(root / ONE.replace("all", "effective"), *records(30))
+    append(root / ONE.replace("step_1", "step_2"), *records(50, "second"), *records(5))
+    (root / "rollouts" / "notes.jsonl").write_bytes(b'{"a": 1}\n' * 300)
+
+
+def sealed_chunks(root: Path) -> None:
+    for number in range(3):
+        append(root / STREAM / f"{number:05}.jsonl", *records(30, f"c{number}-"))
+    seal(root / STREAM / "00000.jsonl", frame_bytes=1000)
+    facts = [{"version": 1, "trace_id": f"c1-{number}", "info": {"advantage": 0.5}} for number in range(20)]
+    append(root / "monitors/file/traces/annotations/orch/00000.jsonl", *facts)
+
+
+def token_shards(root: Path) -> None:
+    for step in (1, 2):
+        samples = [question(f"{step} {number}") for number in range(4)]
+        batches = [micro_batch("g20", samples), micro_batch("g20", samples[:1], copy=True)]
+        write_bin(root / f"token_exports/step_{step}/rank_0.bin", batches)
+        append(root / f"token_exports/step_{step}/rank_1.jsonl", *map(export_line, samples))
+
+
+RUNS: dict[str, Callable[[Path], object]] = {
+    "odd lines": odd_lines,
+    "sealed chunks": sealed_chunks,
+    "token shards": token_shards,
+    **{name: LAYOUTS[name] for name in ("j2", "j3", "v1c-0.4.0")},
+    **{name: SAMPLES[name][1] for name in ("verl", "skyrl", "chat")},
+}
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 2000)
+    monkeypatch.setattr(parts, "BATCH", 3)
+    monkeypatch.setattr(parallel, "AHEAD_BYTES", 4000)
+    monkeypatch.setattr(scanning, "COMMIT_RECORDS", 16)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_database_is_the_same_with_any_number_of_jobs(name: str, tmp_path: Path) -> None:
+    RUNS[name](run := tmp_path / "run")
+    expected = index(tmp_path / "1.sqlite", run)
+    for jobs in (2, 3):
+        done = index(tmp_path / f"{jobs}.sqlite", run, processes=jobs)
+        assert done == expected
+        assert dump(tmp_path / f"{jobs}.sqlite") == dump(tmp_path / "1.sqlite")
+    assert value(tmp_path / "1.sqlite", "select count(*) from trajectories")
+
+
+def test_growing_and_rewriting_are_the_same_too(tmp_path: Path) -> None:
+    odd_lines(run := tmp_path / "run")
+    for processes in (1, 2):
+        index(tmp_path / f"{processes}.sqlite", run, processes=processes)
+    append(run / ONE, *records(60, "more"))
+    (run / ONE.replace("step_1", "step_2")).write_bytes(b"")
+    append(run / ONE.replace("step_1", "step_2"), *records(40, "other"))
+    for processes in (1, 2):
+        index(tmp_path / f"{processes}.sqlite", run, processes=processes)
+    assert dump(tmp_path / "2.sqlite") == dump(tmp_path / "1.sqlite")
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("name", ["odd lines", "verl"])
+def test_processes_may_be_started_in_any_way(
+    method: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if method == "forkserver" and os.name != "posix":
+        pytest.skip("there is no fork server here")
+    monkeypatch.setattr(parallel, "_start_method", lambda: method)
+    RUNS[name](run := tmp_path / "run")
+    index(tmp_path / "1.sqlite", run)
+    index(tmp_path / "2.sqlite", run, processes=2)
+    assert dump(tmp_path / "2.sqlite") == dump(tmp_path / "1.sqlite")
+
+
+def test_findings_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "MOST_BUFFERED", 4000)
+    append(tmp_path / "run" / ONE, *records(300))
+    most, arrive = 0, Workers._arrive
+
+    def watched(self: Workers, part: parts.Part, message: bytes) -> None:
+        nonlocal most
+        arrive(self, part, message)
+        most = max(most, self.buffered)
+
+    monkeypatch.setattr(Workers, "_arrive", watched)
+    index(tmp_path / "x.sqlite", tmp_path / "run", processes=3)
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 300
+    assert 0 < most < 3 * 4000
+
+
+@posix
+def test_a_killed_process_fails_one_shard_and_the_next_refresh_reads_it(tmp_path: Path) -> None:
+    run, whole, database = tmp_path / "run", tmp_path / "whole.sqlite", tmp_path / "x.sqlite"
+    for step in range(1, 5):
+        append(run / ONE.replace("step_1", f"step_{step}"), *records(60, f"s{step}-"))
+    append(run / ONE.replace("step_1", "step_2"), *records(1, "deadly"))
+    index(whole, run)
+    index(database, run, source=OddSource(), processes=2)
+    [(path, reason)] = rows(database, "select path, reason from shards join problems p on p.shard_id = shards.id")
+    assert (path, reason) == (
+        ONE.replace("step_1", "step_2"),
+        "the process that read it was killed by SIGKILL; index again to read it",
+    )
+    assert rows(database, "select state, count(*) from shards group by 1") == [("complete", 3), ("unread", 1)]
+    assert value(database, "select count(*) from trajectories where uid not like 's2-%'") == 180
+    index(database, run, processes=2)
+    everything = "select uid, step, byte_offset, byte_length, line, reward from trajectories order by uid"
+    assert rows(database, everything) == rows(whole, everything)
+    assert value(database, "select count(*) from problems") == 0
+
+
+class OddSource(PrimeRLSource):
+    """Ends its process at one record, and fails at another."""
+
+    def scan_part(self, *arguments: Any) -> Iterator[Any]:
+        for one in super().scan_part(*arguments):
+            if getattr(one, "uid", None) == "deadly0":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if getattr(one, "uid", None) == "broken0":
+                raise KeyError("a bug")
+            yield one
+
+
+def test_an_error_in_the_code_is_told_with_its_place(tmp_path: Path) -> None:
+    append(tmp_path / "run" / ONE, *records(30), *records(1, "broken"))
+    with pytest.raises(RuntimeError, match="KeyError: 'a bug'") as raised:
+        index(tmp_path / "x.sqlite", tmp_path / "run", source=OddSource(), processes=2)
+    assert "in scan_part" in str(raised.value.__cause__)
+
+
+SLOW = """
+import sys, time
+from rltracer_sqlite.cli.index import main
+from rltracer_sqlite.sources.prime_rl import scan
+read = scan.trace_entries
+def slow(*arguments):
+    time.sleep(0.02)
+    return read(*arguments)
+scan.trace_entries = slow
+main()
+"""
+
+
+@ps
+@posix
+def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    for step in range(1, 9):
+        append(run / ONE.replace("step_1", f"step_{step}"), *records(60, f"s{step}-"))
+    command = [sys.executable, "-c", SLOW, str(database), str(run), "--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(
+        command, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        wait_for(lambda: len(members(process.pid)) == 3)
+        os.killpg(process.pid, signal.SIGINT)
+        printed = process.communicate(timeout=20)[0].decode()
+    assert process.returncode == 1
+    assert "Traceback" not in printed
+    assert members(process.pid) == []
+    index(database, run)
+    assert value(database, "select count(*) from trajectories") == 480
+
+
+def members(group: int) -> list[int]:
+    """Return the processes of a process group that have not ended."""
+    listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True)
+    found = [line.split() for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, of, state in found if int(of) == group and not state.startswith("Z")]
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came to pass")
+
+
+class WholeSource:
+    """A source without parts, as a package of its own may bring."""
+
+    name = "whole"
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+
+    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Any]:
+        for number in range(self.wanted):
+            yield Position(number, number)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_source_without_parts_is_scanned_by_whole_shards(method: str, tmp_path: Path) -> None:
+    if method == "fork" and sys.platform != "linux":
+        pytest.skip("forking is used on Linux")
+    source = WholeSource(10)
+    jobs = [Job(Shard(name, name, "own"), 1, START, 99_999, 0, again=False) for name in ("a", "b", "c")]
+    planned = parts.Parts(source, tmp_path, jobs)  # type: ignore[arg-type]
+    with Workers(source, tmp_path, iter(planned), 2, method) as workers:  # type: ignore[arg-type]
+        scan = parts.scan_with(planned, workers)
+        assert [list(scan(job)) for job in jobs] == [list(source.scan(tmp_path, job.shard)) for job in jobs]
