@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types docs docs-check release-check vendored-check audit clean
+.PHONY: demo test lint types docs docs-check release-check vendored-check audit ready clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,11 @@ audit:
 	$(VENV)-audit/bin/pip install --quiet --upgrade pip pip-audit
 	$(VENV)-audit/bin/pip install --quiet --editable '.[all]'
 	$(VENV)-audit/bin/pip-audit --local --skip-editable --progress-spinner off
+
+# The checks that the Datasette project has for plugins; they run the tests of the source distribution twice.
+ready: $(VENV)/installed-test
+	$(BIN)/pip install --quiet uv ready-for-datasette
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/check_ready.py
 
 clean:
 	rm -rf $(VENV) .venv-* demo build dist *.egg-info

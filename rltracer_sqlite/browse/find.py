@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..sources.base import SourceError
+from ..sources.files import is_name_inside
 from ..sources.places import FILE, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
 from ..sources.table.files import SKIPPED_FOLDERS
@@ -84,7 +85,7 @@ def run_of(root: Path, path: str) -> tuple[str, bool]:
 def run_folder_path(root: Path, path: str) -> Path:
     """Return the folder of a run by its path below `root`, resolved. Raises SourceError for a path that leads out."""
     base = root.resolve()
-    if not path or "\0" in path or os.path.isabs(path) or ".." in path.split("/"):
+    if not is_name_inside(path) or ".." in path.split("/"):
         raise SourceError("There is no such run.")
     try:
         full = (base / path).resolve(strict=True)

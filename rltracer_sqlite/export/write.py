@@ -80,12 +80,21 @@ def refuse_target(path: Path, runs: Iterable[str]) -> None:
         raise ExportError(f"{path} cannot be written: it is a folder.")
     place = path.resolve()
     for run in runs:
-        if place == Path(run) or place.is_relative_to(run):
+        if _lies_in(place, Path(run)):
             raise ExportError(f"{path} lies in the run {run}, which is never written to.")
     if path.is_file():
         with path.open("rb") as file:
             if file.read(len(SQLITE)) == SQLITE:
                 raise ExportError(f"{path} is a database, and is not written over; choose another name.")
+
+
+def _lies_in(place: Path, folder: Path) -> bool:
+    if place.is_relative_to(folder):
+        return True
+    try:  # macOS and Windows know a folder by other spellings of its name too
+        return any(parent.samefile(folder) for parent in place.parents if parent.exists())
+    except OSError:
+        return False
 
 
 def write_rows(file: IO[bytes], rows: Iterable[Row], kind: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ __all__ = ["ByteReader", "PlainFile", "base_folder", "open_inside", "open_shard"
 
 MAX_RECORD_BYTES = 1 << 30
 MAX_OFFSET = 1 << 62
+# On Windows these are not names below a folder: drives, shares, streams of a file, devices, and the other separator.
+WINDOWS_ELSEWHERE = re.compile(
+    r"[\\:]|(^|/)\s*(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³])\s*(\.[^/]*)?(/|$)", re.IGNORECASE
+)
 
 
 class ByteReader(Protocol):
@@ -130,7 +135,7 @@ def open_inside(root: Path, path: str) -> int:
 
     Raises FileNotFoundError, or LocatorError for a path that leads elsewhere or is no regular file.
     """
-    if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path):
+    if not isinstance(path, str) or not is_name_inside(path):
         raise LocatorError(f"Not a path inside a run: {path!r}.")
     base = base_folder(root)
     try:
@@ -160,6 +165,13 @@ def open_inside(root: Path, path: str) -> int:
     return descriptor
 
 
+def is_name_inside(path: str, windows: bool = os.name == "nt") -> bool:
+    """Say whether a text has the form of a path below a folder; where it leads is another question."""
+    if not path or "\0" in path or path.startswith("/"):
+        return False
+    return not windows or WINDOWS_ELSEWHERE.search(path) is None
+
+
 class PlainFile:
     """An uncompressed file behind a descriptor that it owns."""
 
@@ -174,7 +186,7 @@ class PlainFile:
     def pread(self, length: int, offset: int) -> bytes:
         parts = []
         # One call returns at most 2 GiB, and less on some network file systems.
-        while length > 0 and (part := _pread(self.descriptor, length, offset)):
+        while length > 0 and (part := read_at(self.descriptor, length, offset)):
             parts.append(part)
             length -= len(part)
             offset += len(part)
@@ -183,7 +195,7 @@ class PlainFile:
     def read_into(self, target: memoryview, offset: int) -> int:
         if hasattr(os, "preadv"):
             return os.preadv(self.descriptor, [target], offset)
-        part = _pread(self.descriptor, len(target), offset)
+        part = read_at(self.descriptor, len(target), offset)
         target[: len(part)] = part
         return len(part)
 
@@ -195,8 +207,13 @@ class PlainFile:
         return PlainFile(os.dup(self.descriptor))
 
 
-def _pread(descriptor: int, length: int, offset: int) -> bytes:
+def read_at(descriptor: int, length: int, offset: int) -> bytes:
+    """Return at most `length` bytes from `offset`, and leave the position of the descriptor where it was."""
     if hasattr(os, "pread"):
         return os.pread(descriptor, length, offset)
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    return os.read(descriptor, length)
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)  # Windows; nobody else reads from our descriptors
+    try:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, length)
+    finally:
+        os.lseek(descriptor, before, os.SEEK_SET)
