@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -72,9 +73,21 @@ def _steady(line: str, folder: Path) -> str:
     return re.sub(r"in \d+\.\d+ s\b", "in 0.1 s", line.replace(f"{folder}/", ""))
 
 
-def query(sql: str) -> str:
-    """Return a Markdown block with a query and its real result on the demo."""
-    connection = sqlite3.connect(demo() / "demo" / "demo.sqlite")
+@cache
+def two_runs() -> Path:
+    """Return an index `two.sqlite` of the demo and of a baseline, which is the first four steps of it."""
+    folder = demo() / "demo"
+    later = shutil.ignore_patterns(*(f"step_{step}" for step in range(5, 9)), "monitors", "*.sqlite*")
+    shutil.copytree(folder / "run", folder / "baseline", ignore=later)
+    with here(demo()):
+        command("rltracer-index demo/two.sqlite demo/run --name demo")
+        command("rltracer-index demo/two.sqlite demo/baseline")
+    return folder / "two.sqlite"
+
+
+def query(sql: str, database: str = "demo.sqlite") -> str:
+    """Return a Markdown block with a query and its real result on the demo, or on `two.sqlite`."""
+    connection = sqlite3.connect(two_runs() if database == "two.sqlite" else demo() / "demo" / database)
     cursor = connection.execute(sql)
     names = [column[0] for column in cursor.description]
     rows = [[_cell(value) for value in row] for row in cursor]

@@ -53,7 +53,9 @@ print("done")
 def test_every_module_and_the_demo_work_without_what_windows_lacks(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root), "RLTRACER_HOME": str(tmp_path / "home")}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr
 
 

@@ -1,0 +1,55 @@
+"""The queries of docs/cookbook.md answer something on the demo, and walk through no table that they need not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rltracer_sqlite.cli.index import command as index_command
+from rltracer_sqlite.sample import write_sample
+
+PAGE = (Path(__file__).parents[1] / "docs/cookbook.md").read_text(encoding="utf-8")
+RECIPES = re.findall(r"^### (\d+)\. (.+?)$.*?^```sql\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+IDS = [f"{int(number):02} {title}" for number, title, _ in RECIPES]
+# What is asked of every rollout of a run reads every row; these group by other columns than the run's indexes do.
+WHOLE = re.compile(r"group by (env|turns|t\.id|error_type)|order by abs\(t\.advantage\)|policy_version")
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Index the demo alone, and beside its own first half as a baseline."""
+    folder = tmp_path_factory.mktemp("cookbook")
+    write_sample(folder / "run")
+    later = shutil.ignore_patterns(*(f"step_{step}" for step in range(5, 9)), "monitors")
+    shutil.copytree(folder / "run", folder / "baseline", ignore=later)
+    for name, runs in (("demo", ["run"]), ("two", ["run", "baseline"])):
+        for run in runs:
+            words = [folder / f"{name}.sqlite", folder / run, "--name", {"run": "demo"}.get(run, run)]
+            assert CliRunner().invoke(index_command, [str(word) for word in words]).exit_code == 0
+    return {name: folder / f"{name}.sqlite" for name in ("demo", "two")}
+
+
+@pytest.mark.parametrize("sql", [sql for _, _, sql in RECIPES], ids=IDS)
+def test_a_recipe_answers_by_the_indexes(sql: str, databases: dict[str, Path]) -> None:
+    connection = sqlite3.connect(f"file:{databases['two' if 'baseline' in sql else 'demo']}?mode=ro", uri=True)
+    try:
+        rows = connection.execute(sql).fetchall()
+        plan = [line[3] for line in connection.execute(f"explain query plan {sql}")]
+    finally:
+        connection.close()
+    assert rows, "no answer on the demo"
+    assert any(value is not None for row in rows for value in row)
+    large = {"trajectories", "annotations", *re.findall(r"(?:from|join) (?:trajectories|annotations) (\w+)", sql)}
+    walked = {line.split()[1] for line in plan if line.startswith("SCAN ") and "COVERING" not in line} & large
+    assert not walked or WHOLE.search(sql), plan
+
+
+def test_there_are_thirty_in_their_order() -> None:
+    assert [int(number) for number, _, _ in RECIPES] == list(range(1, 31))
+    assert len({title for _, title, _ in RECIPES}) == 30
+    assert PAGE.count("```sql") == 30
