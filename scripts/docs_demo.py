@@ -97,6 +97,14 @@ def query(sql: str, database: str = "demo.sqlite") -> str:
     return f"```sql\n{sql.strip()}\n```\n\n" + "\n".join(table)
 
 
+def value(sql: str) -> Any:
+    """Return the first value that a query gives on the demo."""
+    connection = sqlite3.connect(demo() / "demo" / "demo.sqlite")
+    [found, *_] = connection.execute(sql).fetchone()
+    connection.close()
+    return found
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""

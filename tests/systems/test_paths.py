@@ -13,8 +13,8 @@ from rltracer_sqlite.browse.find import run_of
 from rltracer_sqlite.export.write import ExportError, refuse_target
 from rltracer_sqlite.sources.files import is_name_inside
 from rltracer_sqlite.sources.prime_rl.layout import describe
-from rltracer_sqlite.sources.table.files import candidates
 from rltracer_sqlite.sources.table.built_in import PRESETS, preset
+from rltracer_sqlite.sources.table.files import candidates
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+"""The table of measurements for the documentation, from what `benchmarks/compare.py` has written as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results.json"
+HEADINGS = ("operation", "compared with", "ratio: median (min–max)", "ours", "other", "our MiB", "other's MiB")
+
+
+def measured(path: Path = RESULTS) -> str:
+    """Return a line on date and machine with a table, or one that says that nothing has been measured yet."""
+    if not path.exists():
+        return "No measurements are kept with this version yet.\n"
+    about = json.loads(path.read_text(encoding="utf-8"))
+    packages = ", ".join(f"{name} {version}" for name, version in about["ours"].items())
+    head = f"Measured on {about['date']} on {about['machine']}, {about['repeats']} runs of each side; {packages}."
+    rows = [HEADINGS, ("---", "---", *["---:"] * (len(HEADINGS) - 2)), *map(_row, about["operations"])]
+    return f"{head}\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(operation: dict[str, Any]) -> tuple[str, ...]:
+    if operation["failure"]:
+        return (operation["operation"], *["–"] * (len(HEADINGS) - 1))
+    ratio, against = operation["ratio"], operation["against"]
+    spread = f"**{_number(ratio['median'])}** ({_number(ratio['min'])}–{_number(ratio['max'])})" if ratio else "–"
+    sides = (operation["ours"], operation["other"])
+    seconds = [_seconds(median(side["seconds"])) if side["seconds"] else "–" for side in sides]
+    peaks = [f"{max(side['peak_mib']):.0f}" if side["peak_mib"] else "–" for side in sides]
+    return (operation["operation"], against or "–", spread, *seconds, *peaks)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 0.1 else f"{value * 1000:.2g} ms"
