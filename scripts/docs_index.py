@@ -7,14 +7,14 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "docs"
 GROUPS: dict[str, dict[str, str]] = {
     "Use": {
-        "getting-started.md": "from a run's folder to the hardest prompt, its best and worst rollout, and a file of rows",
+        "getting-started.md": "from a run's folder to its hardest prompt, and to a file of rows",
         "cookbook.md": "what one asks while a policy is trained, answered on the demo",
         "pages.md": "the pages in Datasette, and what each can do",
         "export.md": "SFT rows, RL prompts and preference pairs",
         "retemplate.md": "exported rows with the prompts of another template",
         "cluster.md": "indexing with many processes or a cluster",
         "remote.md": "runs in object stores and on other hosts",
-        "operations.md": "over SSH, on a shared host, behind a proxy, large runs and live ones, and where files are kept",
+        "operations.md": "over SSH, on a shared host, behind a proxy; large runs, live runs, backup",
     },
     "Look up": {
         "schema.md": "every table and column, and why they are as they are",
