@@ -56,6 +56,20 @@ def command(line: str) -> str:
     return result.output
 
 
+def command_lines() -> list[str]:
+    """Return every command as it is typed, those of a group behind it."""
+    import click
+
+    from rltracer_sqlite.cli import COMMANDS, group
+
+    lines = ["rltracer", "rltracer-index"]
+    for name in sorted(COMMANDS.keys() - {"index"}):
+        found = group.get_command(click.Context(group), name)
+        inner = sorted(found.commands) if isinstance(found, click.Group) else []
+        lines += [f"rltracer {name}", *(f"rltracer {name} {word}" for word in inner)]
+    return lines
+
+
 def shell(*lines: str, cut: int | None = None) -> str:
     """Return a Markdown block with commands and their real output, cut after `cut` lines."""
     folder = demo()

@@ -18,7 +18,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Look up": {
         "schema.md": "every table and column, and why they are as they are",
+        "commands.md": "the help of every command",
         "formats.md": "every system and layout, one by one",
+        "tokens.md": "token shards, and the numbers beside each token",
         "mappings.md": "without code",
         "performance.md": "what has been measured, and how to measure again",
     },
