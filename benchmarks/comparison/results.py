@@ -34,7 +34,9 @@ class Result:
 
     @property
     def ratios(self) -> list[float]:
-        """Our time divided by the other's, for each pair of runs that followed each other."""
+        """Our time divided by the other's, for each pair of runs that followed each other; none without another."""
+        if not self.other:
+            return []
         return [a / b for a, b in zip(self.seconds(self.ours), self.seconds(self.other), strict=True) if b]
 
     @property
