@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .base import LocatorError
 from .remote_file import LARGEST, Held, RemoteFile
@@ -28,6 +29,14 @@ class NotLocal(LocatorError):
     """A remote run where a source wanted files of this machine."""
 
 
+class _Descriptor:
+    """An open file that is closed with the last that knows of it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        weakref.finalize(self, os.close, number)
+
+
 class RemoteRoot:
     """A folder or a file behind a URL. It has what tells of a Path where and what it is, and no more.
 
@@ -41,7 +50,7 @@ class RemoteRoot:
         self._listing: dict[str, Status] | None = None
         self._statuses: dict[str, Status] = {}
         self._connection: tuple[int, Any, str] | None = None
-        self._copy: tuple[str, Status, IO[bytes]] | None = None
+        self._copy: tuple[str, Status, _Descriptor] | None = None
         self._connecting = threading.Lock()
 
     # What a Path has too.
@@ -169,12 +178,12 @@ class RemoteRoot:
 
         status = self.status(reader.file)
         if self._copy is None or self._copy[:2] != (reader.file, status):
-            target = tempfile.TemporaryFile()  # noqa: SIM115 - kept, and gone with the root
-            for start in range(0, reader.size(), LARGEST):
-                target.write(reader.pread(LARGEST, start))
-            target.flush()
-            self._copy = (reader.file, status, target)
-        return PlainFile(os.dup(self._copy[2].fileno()))
+            with tempfile.TemporaryFile() as target:
+                for start in range(0, reader.size(), LARGEST):
+                    target.write(reader.pread(LARGEST, start))
+                target.flush()
+                self._copy = (reader.file, status, _Descriptor(os.dup(target.fileno())))
+        return PlainFile(os.dup(self._copy[2].number))
 
     def _system(self) -> tuple[Any, str]:
         with self._connecting:
