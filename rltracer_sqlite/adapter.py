@@ -13,9 +13,9 @@ from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
 from .roots import Roots
-from .sources import missing, source_named
+from .sources import missing, source_for, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
-from .sources.places import Root, place, relist
+from .sources.places import Root, is_database, place, relist
 from .sources.prime_rl import PrimeRLSource
 
 if TYPE_CHECKING:
@@ -140,6 +140,17 @@ def cached_index(root: Root) -> Path:
 
     digest = sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return user_cache_path("rltracer") / f"{root.name or 'run'}-{digest}.sqlite"
+
+
+def adapter_for(where: str | Root, run: str | int | None = None, tokenizer: str | None = None) -> IndexedAdapter:
+    """Return an adapter for what lies at a path or a URL: a run, or an index with `run` or with one run only.
+
+    A run is recognised by its files, and indexed into the user's cache folder as it is read.
+    """
+    root = place(where)
+    if isinstance(root, Path) and is_database(root):
+        return open_run(root, run)
+    return IndexedAdapter(source_for(root, tokenizer), root)
 
 
 def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -117,11 +118,16 @@ class RolloutStep:
 class RLTracer:
     """The entry point for one run: any object with the five methods of `Adapter` will do.
 
+    A path or a URL will do too: that of a run, which is recognised by its files, or of an index of one run.
     `prompt_parser` makes the previews of prompts from their messages; it costs one record per prompt.
     """
 
-    def __init__(self, adapter: Adapter, prompt_parser: PromptParser | None = None) -> None:
-        self.adapter = adapter
+    def __init__(self, adapter: Adapter | str | os.PathLike[str], prompt_parser: PromptParser | None = None) -> None:
+        if isinstance(adapter, (str, os.PathLike)):
+            from .adapter import adapter_for
+
+            adapter = adapter_for(os.fspath(adapter))
+        self.adapter: Adapter = adapter
         self.prompt_parser = prompt_parser
 
     def steps(self) -> list[RolloutStep]:

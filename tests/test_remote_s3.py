@@ -16,7 +16,7 @@ from rltracer_sqlite import IndexedAdapter, PrimeRLAdapter, RLTracer
 from rltracer_sqlite.adapter import load_trajectory, open_run
 from rltracer_sqlite.cli import group
 from rltracer_sqlite.index.database import open_index
-from rltracer_sqlite.roots import RootNotAllowed, Roots, remembered_roots
+from rltracer_sqlite.roots import RootNotAllowed, Roots, remember_root, remembered_roots
 from rltracer_sqlite.sources import remote_file, remote_requests, source_for
 from rltracer_sqlite.sources.base import LocatorError, SourceError
 from rltracer_sqlite.sources.files import open_shard
@@ -333,12 +333,15 @@ def test_a_password_in_a_url_is_a_wrong_argument(s3: S3Server, database: Path) -
 
 def test_python_reads_a_url(s3: S3Server, database: Path) -> None:
     s3.put(f"my-run/{ALL}", lines(range(5)))
+    remember_root(RemoteRoot(ROOT))
     tracer = RLTracer(PrimeRLAdapter(rollout_dir=ROOT, index_path=database))
     assert len(tracer.steps()) == 1
     [group] = tracer.step(1).prompts()
     assert group.trajectory(0).load().messages[-1]["content"] == "42"
     s3.put("my-run/step_2/train/all/traces.jsonl", lines(range(5, 8)))
     assert len(tracer.step(2).prompts()[0]) == 3
+    assert [len(step.prompts()[0]) for step in RLTracer(ROOT).steps()] == [5, 3]
+    assert [len(step.prompts()[0]) for step in RLTracer(database).steps()] == [5, 3]
 
 
 def test_a_page_reads_urls_that_were_allowed_only(s3: S3Server, database: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable
-from .places import RUN, is_database
+from .places import RUN
 
 if TYPE_CHECKING:
     from ..analysis import RunAnalysis, Selection
@@ -101,6 +101,7 @@ def _analyse(
 def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
     """Open an index, or bring the index of a run's folder up to date and open it; return its run's id in this case."""
     from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
+    from ..sources.places import is_database
 
     if isinstance(path, Path) and (not path.exists() or is_database(path)):
         return open_index(path), None

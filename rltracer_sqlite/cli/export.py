@@ -127,7 +127,8 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
 
 
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
-    from ..export.runs import TraceRunSpec, is_database, runs_of
+    from ..export.runs import TraceRunSpec, runs_of
+    from ..sources.places import is_database
 
     first, last = _steps(options.pop("steps"))
     split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import printable
-from .places import RUN, is_database
+from .places import RUN
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -52,7 +51,9 @@ def command(
       rltracer inspect --run run.sqlite --step 21 --prompt 4f2a
       rltracer inspect --run run.sqlite --trajectory 17
     """
-    adapter = open_adapter(run, name, tokenizer)
+    from ..adapter import adapter_for
+
+    adapter = adapter_for(run, name, tokenizer)
     if prompt is not None and step is None and adapter.list_steps() != [None]:
         raise click.UsageError("--prompt needs --step: a prompt has a group in each step.")
     if trajectory is not None:
@@ -66,17 +67,6 @@ def command(
         lines = _run(adapter, as_json)
     for line in lines:
         click.echo(line)
-
-
-def open_adapter(run: Root, name: str | None, tokenizer: str | None) -> IndexedAdapter:
-    """Return an adapter for a run's folder (indexed into the user's cache) or for a run of an index."""
-    from ..adapter import IndexedAdapter, open_run
-
-    if isinstance(run, Path) and is_database(run):
-        return open_run(run, name)
-    from ..sources import source_for
-
-    return IndexedAdapter(source_for(run, tokenizer), run)
 
 
 def dump(value: Any) -> str:

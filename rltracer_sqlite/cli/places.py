@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from ..sources.places import Root
 
 
 class Place(click.Path):
@@ -28,11 +25,3 @@ class Place(click.Path):
 
 
 RUN = Place(path_type=Path, readable=False)
-
-
-def is_database(path: Root) -> bool:
-    """Say whether a place is a SQLite file of this machine."""
-    if not isinstance(path, Path) or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"

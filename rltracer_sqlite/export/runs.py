@@ -11,10 +11,9 @@ from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, ope
 from ..roots import Roots
 from ..sources import source_for, source_named
 from ..sources.base import Source
-from ..sources.places import Root, place, relist
+from ..sources.places import Root, is_database, place, relist
 from .preferences import LARGEST, ExportError
 
-SQLITE_HEADER = b"SQLite format 3\0"
 SPLITS = ("train", "eval")
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
 
@@ -122,17 +121,6 @@ def runs_of(index: Path) -> list[str]:
         return [run.name for run in queries.runs(connection)]
     finally:
         connection.close()
-
-
-def is_database(path: Root) -> bool:
-    """Say whether a path is a SQLite file of this machine."""
-    if not isinstance(path, Path):
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
-    except OSError:
-        return False
 
 
 def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun:

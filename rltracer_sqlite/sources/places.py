@@ -16,6 +16,7 @@ Root: TypeAlias = Path | RemoteRoot
 
 FileStatus: TypeAlias = Callable[[str], Status]
 
+SQLITE_HEADER = b"SQLite format 3\0"
 FILE, LINK, CLOSED = "file", "link", "closed"
 
 
@@ -92,6 +93,17 @@ def base_folder(root: Root) -> Root: ...
 def base_folder(root: Root) -> Root:
     """Return the folder that shard paths are relative to: the root, or its parent where the root is one file."""
     return root.parent if root.is_file() else root
+
+
+def is_database(where: Root) -> bool:
+    """Say whether a place is a SQLite file of this machine."""
+    try:
+        if not isinstance(where, Path) or not where.is_file():
+            return False
+        with where.open("rb") as file:
+            return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+    except OSError:
+        return False
 
 
 def relist(root: Root) -> None:

@@ -120,7 +120,8 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _sentence(error: Exception) -> str:
-    name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0].rstrip(".")
+    name, first = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
+    text = re.sub(r"^\[Errno \w+\] ", "", first).rstrip(".")
     if "Credential" in name or "TokenNotFound" in name:
         return "no credentials were found; docs/remote.md says where they come from"
     if isinstance(error, PermissionError):
