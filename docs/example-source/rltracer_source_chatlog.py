@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rltracer_sqlite.model import Message, Trajectory
 from rltracer_sqlite.sources.base import START, Entry, Locator, LocatorError, Position, Scanned, Shard
 from rltracer_sqlite.sources.conversation import entry_of, trajectory_of
-from rltracer_sqlite.sources.files import base_folder, open_shard, read_bytes
+from rltracer_sqlite.sources.files import open_shard, read_bytes
+from rltracer_sqlite.sources.places import Root, walk
 
 BLOCK = re.compile(rb"# reward=([\d.]+) step=(\d+)\n((?:.+\n)+)\n")
 
@@ -20,14 +20,14 @@ class ChatlogSource:
     def __init__(self, tokenizer: str | None = None) -> None:
         """Every source is given a tokenizer; this one needs none."""
 
-    def recognises(self, root: Path) -> bool:
+    def recognises(self, root: Root) -> bool:
         return any(shard.path.endswith(".chatlog") for shard in self.shards(root))
 
-    def shards(self, root: Path) -> list[Shard]:
-        base, files = base_folder(root), [root] if root.is_file() else sorted(root.rglob("*.chatlog"))
-        return [Shard(path, path, "chatlog") for path in (file.relative_to(base).as_posix() for file in files)]
+    def shards(self, root: Root) -> list[Shard]:
+        files = [root.name] if root.is_file() else sorted(found.path for found in walk(root))
+        return [Shard(path, path, "chatlog") for path in files if path.endswith(".chatlog")]
 
-    def scan(self, root: Path, shard: Shard, start: Position = START) -> Iterator[Scanned]:
+    def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         with open_shard(root, shard.path) as reader:
             data = reader.pread(reader.size() - start.offset, start.offset)
         end = 0
@@ -36,7 +36,7 @@ class ChatlogSource:
             yield _read(shard, block, start.offset + block.start(), line)[0]
         yield Position(start.offset + end, start.line + data.count(b"\n", 0, end), len(data) - end)
 
-    def load(self, root: Path, locators: Sequence[Locator]) -> Trajectory:
+    def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         place = locators[0]
         raw = read_bytes(root, place.path, place.byte_offset, place.byte_length)
         if (block := BLOCK.fullmatch(raw)) is None:

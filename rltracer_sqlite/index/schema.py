@@ -52,7 +52,7 @@ create table shards (
     step integer,                      -- the step by the file's place, null where the records say it
     split text,                        -- train or eval by the file's place, null where the records say it
     size integer not null,             -- bytes on disk when it was last read
-    mtime_ns integer not null,         -- modification time then, nanoseconds
+    mtime_ns integer not null,         -- modification time then, nanoseconds; of a remote file whole seconds, and below them a hash of its ETag
     head_hash text,                    -- hash of the first 4 KiB of what was read
     tail_hash text,                    -- hash of the last 4 KiB of what was read
     indexed_bytes integer not null default 0, -- bytes read so far, uncompressed; the next read starts here
