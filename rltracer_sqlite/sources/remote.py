@@ -164,7 +164,11 @@ class RemoteRoot:
         """Return at most `length` bytes of a file in one request. Raises FileNotFoundError or LocatorError."""
         self._refuse_links(file)
         try:
-            return ask(f"{self.url}: {file}", lambda: self._bytes(file, offset, offset + length))
+            data = ask(f"{self.url}: {file}", lambda: self._bytes(file, offset, offset + length))
+            if len(data) < length:
+                self._system()[0].invalidate_cache()  # some systems remember a size that has been outgrown
+                data = ask(f"{self.url}: {file}", lambda: self._bytes(file, offset, offset + length))
+            return data
         except RemoteError:
             if self.status(file, fresh=True)[0] > offset:
                 raise
@@ -219,6 +223,7 @@ class RemoteRoot:
 
     def _look(self, place: str) -> Status:
         system, _ = self._system()
+        system.invalidate_cache()
         info = ask(f"{self.url}: {place or self.name}", lambda: system.info(self._full(place), **_timeout(system)))
         if info.get("type") == "directory":
             raise FileNotFoundError(place)

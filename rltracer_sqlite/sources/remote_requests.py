@@ -25,6 +25,7 @@ PACKAGES = {
 }
 # What is listed is remembered by a root for as long as it is good, so not by the file system as well.
 UNCACHED = {"s3", "gs", "gcs", "az", "abfs"}
+SSH = ("ssh", "sftp")
 INSTALL = "pip install 'datasette-rltracer[remote]'"
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 NOT_IN_A_URL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\?#]|::")
@@ -34,6 +35,8 @@ ATTEMPTS = 3
 PAUSE = 0.5  # seconds before the second attempt; four times as many before the next
 TIMEOUT = 120.0  # seconds for one answer, a listing apart
 LISTING_TIMEOUT = 900.0
+CONNECT_TIMEOUT = 20.0
+KEEP_ALIVE = 30  # seconds
 PASSING = {errno.EIO, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ECONNRESET, errno.EPIPE}
 PASSING_NAMES = re.compile(r"Timeout|Payload|IncompleteRead|ServerDisconnected|ConnectionClosed|ResponseStreaming")
 MAX_SENTENCE = 200
@@ -86,12 +89,24 @@ def connect(url: str) -> tuple[Any, str]:
         raise SourceError(f"{url} needs fsspec: {INSTALL}.") from None
     options = {"use_listings_cache": False} if scheme in UNCACHED else {}
     try:
-        system, path = ask(url, lambda: url_to_fs(url, **options))
+        system, path = ask(url, lambda: _over_ssh(url) if scheme in SSH else url_to_fs(url, **options))
     except ImportError:
         package = PACKAGES[scheme]
         how = INSTALL if package == "s3fs" else f"pip install {package}"
         raise SourceError(f"{url} needs {package}: {how}.") from None
     return system, str(path).rstrip("/")
+
+
+def _over_ssh(url: str) -> tuple[Any, str]:
+    # Of the implementations there are, the one that can say where a path really leads on the server.
+    from fsspec.implementations.sftp import SFTPFileSystem
+
+    system = SFTPFileSystem(**SFTPFileSystem._get_kwargs_from_urls(url), timeout=CONNECT_TIMEOUT)
+    if (transport := system.client.get_transport()) is None or not transport.is_active():
+        system._connect()  # it is shared, and has been cut off since it was used
+    system.client.get_transport().set_keepalive(KEEP_ALIVE)
+    system.ftp.get_channel().settimeout(TIMEOUT)
+    return system, SFTPFileSystem._strip_protocol(url)
 
 
 def ask(where: str, call: Callable[[], Answer]) -> Answer:
