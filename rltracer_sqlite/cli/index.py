@@ -65,6 +65,15 @@ class Options:
 @click.option(
     "--rebuild", is_flag=True, help="Make the database anew; the old one stays until the new one is complete."
 )
+@click.option("--watch", is_flag=True, help="Go on reading what is written, until it is stopped (Ctrl-C).")
+@click.option(
+    "--every",
+    type=click.FloatRange(0.1, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --watch: the time between two looks at the runs.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option(
     "--jobs",
@@ -89,6 +98,8 @@ def command(
     mapping: Path | None,
     fts: bool,
     rebuild: bool,
+    watch: bool,
+    every: float,
     quiet: bool,
     jobs: int | None,
     executor: str | None,
@@ -105,6 +116,7 @@ def command(
       rltracer-index run.sqlite /data/my-run
       rltracer-index both.sqlite /data/run-a /data/run-b --steps 1-100
       rltracer-index run.sqlite /data/my-run --success 'rewards.correct.score>=1'
+      rltracer-index run.sqlite /data/my-run --watch
     """
     if name and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
@@ -115,6 +127,13 @@ def command(
     options = Options(
         parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet, jobs, executor
     )
+    if watch:
+        from .watch import watch_runs
+
+        if rebuild or discover:
+            raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
+        watch_runs(database, runs, options, every)
+        return
     from ..index.lock import WriterLock
 
     with WriterLock(database, "indexing"):
@@ -198,7 +217,7 @@ def _index(target: Path, roots: tuple[Root, ...], options: Options, shown: Path)
 
     started = time.perf_counter()
     # Every run is looked at before the database is touched: a wrong path changes nothing.
-    sources = [(root, _source(root, options)) for root in roots]
+    sources = [(root, find_source(root, options)) for root in roots]
     existed = target.exists()
     connection = open_for_writing(target)
     try:
@@ -217,7 +236,8 @@ def _index(target: Path, roots: tuple[Root, ...], options: Options, shown: Path)
     return not empty
 
 
-def _source(root: Root, options: Options) -> Source:
+def find_source(root: Root, options: Options) -> Source:
+    """Return the source that reads the run at `root`. Raises SourceError where none does."""
     if options.mapping is None:
         from ..sources import source_for
 
@@ -245,7 +265,7 @@ def _index_run(connection: sqlite3.Connection, source: Source, root: Root, optio
             connection, source, root, run_id, options.steps, options.discover, progress,
             processes=options.jobs, executor=options.executor,
         )  # fmt: skip
-    _remember(root, options.tokenizer)
+    remember(root, options.tokenizer)
     return done
 
 
@@ -267,7 +287,8 @@ def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool
         click.echo(text_report(done, database))
 
 
-def _remember(root: Root, tokenizer: str | None) -> None:
+def remember(root: Root, tokenizer: str | None) -> None:
+    """Put a run, and its tokenizer, on the user's list of what an index may lead to."""
     from ..roots import remember_root, tokenizer_file
 
     try:

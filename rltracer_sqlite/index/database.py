@@ -61,11 +61,7 @@ def finish_writing(connection: sqlite3.Connection) -> None:
     if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
         connection.close()
         return
-    if _has_grown(connection):
-        # A smaller sample misleads the planner on a large index: filtered facets then scan whole tables.
-        connection.execute("pragma analysis_limit = 100000")
-        connection.execute("analyze")
-        connection.commit()
+    analyze_if_grown(connection, 0.1)
     try:
         connection.execute("pragma wal_checkpoint(truncate)")
         # A plain journal can be read from a read-only folder by another user; a WAL database cannot.
@@ -75,15 +71,24 @@ def finish_writing(connection: sqlite3.Connection) -> None:
     connection.close()
 
 
-def _has_grown(connection: sqlite3.Connection) -> bool:
-    """Say whether the planner's statistics are missing, or a tenth or more out of date."""
+def analyze_if_grown(connection: sqlite3.Connection, share: float) -> None:
+    """Bring the planner's statistics up to date where they are missing, or out of date by this share or more."""
+    if not _has_grown(connection, share):
+        return
+    # A smaller sample misleads the planner on a large index: filtered facets then scan whole tables.
+    connection.execute("pragma analysis_limit = 100000")
+    connection.execute("analyze")
+    connection.commit()
+
+
+def _has_grown(connection: sqlite3.Connection, share: float) -> bool:
     try:
         stat = connection.execute("select stat from sqlite_stat1 where tbl = 'trajectories' limit 1").fetchone()
     except sqlite3.OperationalError:
         return True
     last = connection.execute("select seq from sqlite_sequence where name = 'trajectories'").fetchone()
     known = int(stat[0].split()[0]) if stat else 0
-    return last is not None and abs(last[0] - known) * 10 >= known
+    return last is not None and abs(last[0] - known) >= known * share
 
 
 def is_index(connection: sqlite3.Connection) -> bool:
@@ -178,4 +183,10 @@ class transaction:
         self.connection.execute("begin immediate")
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self.connection.execute("commit" if kind is None else "rollback")
+        try:
+            if kind is None:
+                self.connection.execute("commit")
+        finally:
+            # Where the disk is full SQLite has rolled back itself; once more would be an error that hides the first.
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")

@@ -1,25 +1,27 @@
-"""One writer at a time: a lock file beside the index, held while somebody indexes or watches."""
+"""One writer, and one watcher, at a time: lock files beside the index."""
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from .database import IndexFileError
 
 POLL_SECONDS = 0.05
+WRITING, WATCHING = "-lock", "-watch"  # endings of the files: a watcher writes, and between times leaves that to others
 
 
 class WriterLock:
     """The right to write to an index. `with WriterLock(path, "indexing", wait=30):`
 
     Raises IndexFileError, naming who holds it, when the lock is not free within `wait` seconds. Where a system
-    has no file locks, SQLite's own locking is all there is.
+    has no file locks, SQLite's own locking is all there is. `right` is WATCHING for the right to be its only watcher.
     """
 
-    def __init__(self, database: Path, purpose: str, wait: float = 0.0) -> None:
-        self.file = Path(f"{database}-lock")
+    def __init__(self, database: Path, purpose: str, wait: float = 0.0, right: str = WRITING) -> None:
+        self.file = Path(f"{database}{right}")
         self.database, self.purpose, self.wait = database, purpose, wait
         self.descriptor: int | None = None
 
@@ -45,8 +47,9 @@ class WriterLock:
                 continue
             if self._is_current(descriptor):
                 self.descriptor = descriptor
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"process {os.getpid()} is {self.purpose}".encode(), 0)
+                with suppress(OSError):  # who holds it is a courtesy, and a full disk has no room for that
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"process {os.getpid()} is {self.purpose}".encode(errors="replace"), 0)
                 return self
             os.close(descriptor)  # whoever held it has removed this file: lock the one that is there now
 

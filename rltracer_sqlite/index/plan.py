@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -34,18 +34,40 @@ class Job:
 
 def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> list[str]:
     """Flag the shards that have vanished and their rows, and unflag what is back; return the vanished ones."""
-    known = connection.execute("select id, path, state from shards where run_id = ?", (run_id,)).fetchall()
-    gone_paths = [path for _, path, _ in known if path not in present]
-    changed = [(shard_id, path) for shard_id, path, state in known if (path not in present) != (state == "gone")]
+    gone_paths, changed = _gone(connection, run_id, present)
     if not changed:
         return gone_paths
     with transaction(connection):
         for shard_id, path in changed:
             gone = path not in present
-            # What has come back may have changed meanwhile: its size and time are compared as usual.
-            connection.execute("update shards set state = ? where id = ?", ("gone" if gone else "complete", shard_id))
+            # What has come back may have changed meanwhile: its size and time are compared as usual. What had not been
+            # read to its end is read from its start, which an unknown time and no hash stand for.
+            connection.execute(
+                """
+                update shards set
+                    mtime_ns = iif(state = 'unread', 0, mtime_ns), head_hash = iif(state = 'unread', null, head_hash),
+                    state = ?
+                where id = ?
+                """,
+                ("gone" if gone else "complete", shard_id),
+            )
             connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
     return gone_paths
+
+
+def _gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return the paths of the vanished shards, and (id, path) of those that have vanished or come back since."""
+    known = connection.execute("select id, path, state from shards where run_id = ?", (run_id,)).fetchall()
+    gone_paths = [path for _, path, _ in known if path not in present]
+    return gone_paths, [
+        (shard_id, path) for shard_id, path, state in known if (path not in present) != (state == "gone")
+    ]
+
+
+def is_listed(connection: sqlite3.Connection, run_id: int, shards: Collection[Shard]) -> bool:
+    """Say whether these are the shards and steps that the index lists: none has come, vanished or come back."""
+    _, changed = _gone(connection, run_id, {shard.path for shard in shards})
+    return not changed and not _new_steps(connection, run_id, shards)
 
 
 def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
@@ -63,8 +85,7 @@ def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: 
 
 def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
     """List the steps that the shards' places tell, as discovered and not read."""
-    known = set(connection.execute("select step, split from steps where run_id = ?", (run_id,)))
-    found = {(shard.step, shard.split) for shard in shards if shard.step is not None and not shard.aside} - known
+    found = _new_steps(connection, run_id, shards)
     if not found:
         return
     with transaction(connection):
@@ -72,6 +93,11 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
             "insert or ignore into steps (run_id, step, split) values (?, ?, ?)",
             [(run_id, step, split) for step, split in sorted(found, key=lambda place: (place[0], place[1] or ""))],
         )
+
+
+def _new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> set[tuple[int, str | None]]:
+    known = set(connection.execute("select step, split from steps where run_id = ?", (run_id,)))
+    return {(shard.step, shard.split) for shard in shards if shard.step is not None and not shard.aside} - known
 
 
 def find_jobs(connection: sqlite3.Connection, run_id: int, root: Root, shards: Iterable[Shard]) -> list[Job]:
@@ -89,10 +115,7 @@ def find_jobs(connection: sqlite3.Connection, run_id: int, root: Root, shards: I
 
 
 def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | None) -> Job | None:
-    try:
-        size, mtime_ns = status(shard.file)
-    except (OSError, LocatorError):  # reading it will say why
-        size, mtime_ns = 0, 0
+    size, mtime_ns = _size_and_time(status, shard)
     if known is None:
         return Job(shard, 0, Position(), size, mtime_ns, again=False)
     shard_id, old_size, old_mtime_ns, indexed, lines, head, tail, state = known
@@ -101,6 +124,16 @@ def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | 
     grown = size != old_size and state != "unread" and _still_begins(root, shard, indexed, head, tail)
     start = Position(indexed, lines) if grown else Position()
     return Job(shard, shard_id, start, size, mtime_ns, again=not grown)
+
+
+def _size_and_time(status: FileStatus, shard: Shard) -> tuple[int, int]:
+    # A chunk may have been sealed since the files were listed.
+    for file in (shard.file, f"{shard.path}.zst"):
+        try:
+            return status(file)
+        except (OSError, LocatorError):
+            continue
+    return 0, 0  # reading it will say why
 
 
 def _still_begins(root: Root, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:

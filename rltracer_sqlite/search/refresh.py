@@ -39,20 +39,25 @@ class TextRefreshed:
 
 
 def refresh_text(
-    connection: sqlite3.Connection, roots: Roots, progress: Progress | None = None, rebuild: bool = False
+    connection: sqlite3.Connection,
+    roots: Roots,
+    progress: Progress | None = None,
+    rebuild: bool = False,
+    may_rebuild: bool = True,
 ) -> TextRefreshed:
     """Bring the full text up to date with the index, making it where there is none.
 
     `connection` comes from `open_for_writing`. Reads the records of new trajectories, and of files that were
     rewritten. SQLite cannot take the old words of a rewritten trajectory out again without its old text, so then
-    everything is built anew, unless that would lose a run that cannot be read now: see `TextRefreshed.changed`.
+    everything is built anew, unless that would lose a run that cannot be read now, or `may_rebuild` forbids the time
+    that it takes: see `TextRefreshed.changed`.
     """
     started = time.perf_counter()
     begin_writing(connection)
     if rebuild or not has_text(connection):
         make_text_tables(connection)
     work = find_work(connection, roots)
-    done = TextRefreshed(rebuilt=rebuild, skipped=work.unread, can_rebuild=work.is_all and not rebuild)
+    done = TextRefreshed(rebuilt=rebuild, skipped=work.unread, can_rebuild=may_rebuild and work.is_all and not rebuild)
     with bulk_writing(connection, sum(job.bytes for job in work.jobs)):
         _read_shards(connection, work.jobs, done, progress)
     if done.can_rebuild and (done.changed or (work.jobs and _is_worn(connection))):

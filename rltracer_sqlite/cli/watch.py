@@ -1,0 +1,174 @@
+"""`rltracer-index --watch`: look after look until a signal, one status line in a terminal, a summary at the end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import printable
+
+if TYPE_CHECKING:
+    from ..index.watch import Followed, Look, TextRefresh, Watch
+    from ..search.refresh import Progress
+    from ..sources.places import Root
+    from .index import Options
+
+NAP_SECONDS = 0.1  # how soon a signal is noticed between two looks
+
+
+class Stopping:
+    """Whether a signal asked to stop: `with Stopping() as stopping:`. A second one stops at once.
+
+    SIGINT and SIGTERM do, and the end of the terminal, unless that is to be survived (nohup).
+    """
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Stopping:
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._ask) for number in numbers}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: object) -> None:
+        self.is_asked = True
+        self.__exit__()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds, or until it is time to stop."""
+        end = time.monotonic() + seconds
+        while not self.is_asked and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, NAP_SECONDS))
+
+
+class Status:
+    """One line on a terminal that is written over again and again, and sentences that stay; in a pipe only these."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.is_shown = not quiet and sys.stderr.isatty()
+        self.said = ""
+
+    def show(self, text: str) -> None:
+        """Show a text until the next one."""
+        if self.is_shown:
+            width = max(shutil.get_terminal_size().columns - 1, 20)
+            click.echo("\r" + printable(text)[:width].ljust(width), err=True, nl=False)
+
+    def say(self, text: str) -> None:
+        """Print a sentence, unless it is the one that was printed last."""
+        if text != self.said:
+            self.clear()
+            if text:
+                click.echo(printable(text), err=True)
+        self.said = text
+
+    def clear(self) -> None:
+        """Take the line away."""
+        self.show("")
+        if self.is_shown:
+            click.echo("\r", err=True, nl=False)
+
+
+def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: float) -> None:
+    """Follow runs until SIGINT or SIGTERM, and print what that gave. Raises IndexFileError."""
+    from ..index.watch import Followed, Stopped, Watch
+
+    runs = [Followed(root, _finder(root, options), options.steps, options.name, options.rule) for root in roots]
+    started, read, status = time.monotonic(), 0, Status(options.quiet)
+    with Stopping() as stopping:
+        with Watch(database, runs, _text_refresh(database) if options.fts else None) as watch:
+            status.say(f"Watching; stop with Ctrl-C. Look at it with: datasette {database}" if status.is_shown else "")
+            progress = _progress(status, stopping)
+            while not stopping.is_asked:
+                try:
+                    look = watch.look(progress)
+                except Stopped:
+                    break
+                read += look.read_bytes
+                status.say(" ".join(_troubles(runs, look)))
+                status.show(_state(watch))
+                stopping.sleep(every)
+            status.clear()
+            found = max(watch.last_id() - watch.first_id, 0), _count(watch.connection)
+        if not options.quiet:
+            click.echo(printable(_summary(database, time.monotonic() - started, read, *found)))
+
+
+def _finder(root: Root, options: Options) -> Any:
+    from .index import find_source, remember
+
+    def find() -> Any:
+        source = find_source(root, options)
+        remember(root, options.tokenizer)
+        return source
+
+    return find
+
+
+def _text_refresh(database: Path) -> TextRefresh:
+    from ..roots import Roots
+    from ..search import refresh_text
+
+    def refresh(connection: sqlite3.Connection, progress: Progress | None) -> str | None:
+        # Words of rewritten records stay until somebody builds anew: that takes minutes, and finds less meanwhile.
+        done = refresh_text(connection, Roots.for_database(database), progress, may_rebuild=False)
+        return " ".join(f"The texts of {name} cannot be read: {reason}" for name, reason in done.skipped.items())
+
+    return refresh
+
+
+def _progress(status: Status, stopping: Stopping) -> Progress:
+    from ..index.watch import Stopped
+    from .report import size
+
+    def progress(read: int, total: int) -> None:
+        if stopping.is_asked:
+            raise Stopped
+        status.show(f"reading {size(read)} of {size(total)}")
+
+    return progress
+
+
+def _troubles(runs: Sequence[Followed], look: Look) -> list[str]:
+    said = [run.trouble for run in runs if run.trouble] + ([look.trouble] if look.trouble else [])
+    return [*said, "Trying again."] if said else []
+
+
+def _state(watch: Watch) -> str:
+    new = max(watch.last_id() - watch.first_id, 0)
+    step, waiting = watch.connection.execute(
+        "select max(step), (select count(*) from shards where state = 'waiting') from steps where trajectories > 0"
+    ).fetchone()
+    parts = [f"watching: {_count(watch.connection):,} trajectories, {new:,} of them new"]
+    parts += [f"step {step}"] if step is not None else []
+    parts += [f"{waiting} unfinished line{'s' if waiting != 1 else ''}"] if waiting else []
+    return ", ".join([*parts, time.strftime("%H:%M:%S")])
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("select ifnull(sum(trajectories), 0) from steps").fetchone()[0])
+
+
+def _summary(database: Path, seconds: float, read: int, new: int, count: int) -> str:
+    from .report import size
+
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min" if minutes else f"{seconds:.0f} s"
+    return (
+        f"Watched for {lasted}: {new:,} new trajectories, {size(read)} read; {database} holds {count:,} trajectories."
+    )

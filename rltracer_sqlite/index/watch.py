@@ -1,0 +1,250 @@
+"""Following runs while they are written: look after look, new bytes are read, and what is unchanged costs a stat."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..sources.base import LocatorError, Source, SourceError
+from ..sources.places import Root, file_status, relist, walk
+from .database import (
+    IndexFileError,
+    analyze_if_grown,
+    begin_writing,
+    finish_writing,
+    open_for_writing,
+    transaction,
+)
+from .lock import WATCHING, WriterLock
+from .plan import Job, find_jobs, is_listed
+from .refresh import Progress, Refreshed, refresh_run
+from .runs import ensure_run, set_success
+from .statistics import refresh_steps
+
+OPENING_SECONDS = 30.0  # to wait for another writer before the first look
+LOOKING_SECONDS = 1.0  # and before each later one, which the next look makes up for
+CLOSING_SECONDS = 5.0  # for readers and writers when the watch ends, as long as a service is given to stop
+MOST_LOOKS_MISSED = 64
+GROWN_SHARE = 0.5  # new trajectories after which the planner's statistics are made anew while watching
+
+TextRefresh = Callable[[sqlite3.Connection, "Progress | None"], "str | None"]  # returns what could not be read
+
+
+class Stopped(Exception):
+    """Raised by a `Progress` that ends a look in its middle; what has been committed stays."""
+
+
+@dataclass
+class Followed:
+    """A run that is followed. `find_source` is asked until it finds something to read at `root`.
+
+    `trouble` says why the last look could not read it, "" where it could.
+    """
+
+    root: Root
+    find_source: Callable[[], Source]
+    steps: Callable[[int | None], bool] = lambda step: True
+    name: str | None = None
+    rule: tuple[str, float] | None = None
+    source: Source | None = None
+    run_id: int | None = None
+    trouble: str = ""
+    unknown: object = None  # the files of which none was recognised when they were last looked into
+    tried: dict[str, Tried] = field(default_factory=dict)
+
+
+@dataclass
+class Tried:
+    """A shard that stays as it is and had to be read again and again: every time half as soon."""
+
+    size: int
+    mtime_ns: int
+    missed: int = 0
+    to_miss: int = 0
+
+
+@dataclass
+class Look:
+    """What one look at all runs gave."""
+
+    read: list[Refreshed] = field(default_factory=list)
+    trouble: str = ""  # what kept the look from being finished, beside the runs' own troubles
+
+    @property
+    def read_bytes(self) -> int:
+        return sum(done.read_bytes for done in self.read)
+
+
+class Watch:
+    """The right to watch an index, and its connection while that is held: `with Watch(...) as watch: watch.look()`.
+
+    Others may write between two looks. Raises IndexFileError where somebody watches the index already.
+    `refresh_text` brings the full text up to date after what was read, where that is wanted.
+    """
+
+    def __init__(self, database: Path, runs: Sequence[Followed], refresh_text: TextRefresh | None = None) -> None:
+        self.database, self.runs, self.refresh_text = database, runs, refresh_text
+        self.text_is_old = refresh_text is not None
+        self._lock = WriterLock(database, f"watching {', '.join(str(run.root) for run in runs)}"[:180], right=WATCHING)
+        self._file: tuple[int, int] | None = None
+
+    def __enter__(self) -> Watch:
+        self._lock.__enter__()
+        try:
+            self._open()
+            self.first_id = self.last_id()
+        except BaseException:
+            self._lock.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._close()
+        finally:
+            self._lock.__exit__()
+
+    def last_id(self) -> int:
+        """Return the highest id that a trajectory of the index has had."""
+        row = self.connection.execute("select seq from sqlite_sequence where name = 'trajectories'").fetchone()
+        return int(row[0]) if row else 0
+
+    def look(self, progress: Progress | None = None) -> Look:
+        """Read what is new. What cannot be read, or written, is said and tried again by the next look.
+
+        Raises IndexFileError where the database has gone, and sqlite3.DatabaseError where it is damaged.
+        """
+        self._follow_file()
+        look = Look()
+        for run in self.runs:
+            try:
+                if done := self._look_at(run, progress):
+                    look.read.append(done)
+                run.trouble = ""
+            except SourceError as error:
+                run.trouble = str(error)
+            except (IndexFileError, sqlite3.OperationalError) as error:
+                look.trouble = self._unwritten(error)
+                run.tried.clear()  # it is not these files that are amiss
+            except OSError as error:
+                run.trouble = f"{error.filename or run.root} cannot be read: {error.strerror or error}."
+        self._finish(look, progress)
+        return look
+
+    def _look_at(self, run: Followed, progress: Progress | None) -> Refreshed | None:
+        relist(run.root)
+        if not run.root.exists():
+            run.unknown = None
+            raise SourceError(f"{run.root} " + ("does not exist yet." if run.source is None else "has vanished."))
+        if run.source is None:
+            run.source = _recognised(run)
+        if run.run_id is not None and not self._has_news(run, run.source, run.run_id):
+            return None
+        with WriterLock(self.database, "watching", wait=LOOKING_SECONDS):
+            if run.run_id is None:
+                run.run_id = self._ensure(run, run.source)
+            return refresh_run(self.connection, run.source, run.root, run.run_id, run.steps, progress=progress)
+
+    def _ensure(self, run: Followed, source: Source) -> int:
+        run_id = ensure_run(self.connection, source, run.root, run.name)
+        if run.rule:
+            set_success(self.connection, run_id, *run.rule)
+        return run_id
+
+    def _has_news(self, run: Followed, source: Source, run_id: int) -> bool:
+        shards = list(source.shards(run.root))
+        wanted = [shard for shard in shards if not shard.aside and run.steps(shard.step)]
+        jobs = find_jobs(self.connection, run_id, run.root, wanted)
+        due = [job for job in jobs if _is_due(run.tried, job)]
+        return bool(due) or not is_listed(self.connection, run_id, shards)
+
+    def _finish(self, look: Look, progress: Progress | None) -> None:
+        self.text_is_old = self.text_is_old or (bool(look.read) and self.refresh_text is not None)
+        try:
+            if self.refresh_text and self.text_is_old:
+                with WriterLock(self.database, "watching", wait=LOOKING_SECONDS):
+                    look.trouble = self.refresh_text(self.connection, progress) or look.trouble
+                self.text_is_old = False
+            if look.read_bytes:
+                analyze_if_grown(self.connection, GROWN_SHARE)
+        except (IndexFileError, sqlite3.OperationalError) as error:
+            look.trouble = self._unwritten(error)
+
+    def _unwritten(self, error: Exception) -> str:
+        return str(error) if isinstance(error, IndexFileError) else f"{self.database} cannot be written: {error}."
+
+    # -- the database
+
+    def _open(self) -> None:
+        with WriterLock(self.database, "watching", wait=OPENING_SECONDS):
+            self.connection = open_for_writing(self.database)
+            begin_writing(self.connection)
+        self._file = self._identity()
+
+    def _identity(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            status = os.stat(self.database)
+            return status.st_dev, status.st_ino
+        return None
+
+    def _follow_file(self) -> None:
+        """Go over to the database that has taken the place of the one that was opened, for example by --rebuild."""
+        there = self._identity()
+        if there == self._file:
+            return
+        self.connection.close()
+        if there is None:
+            raise IndexFileError(f"{self.database} was removed while it was watched.")
+        self._open()
+        for run in self.runs:
+            run.run_id = None
+        self.text_is_old = self.refresh_text is not None
+
+    def _close(self) -> None:
+        """Leave a plain file with statistics behind, as far as readers and other writers allow."""
+        try:
+            self.connection.execute(f"pragma busy_timeout = {int(CLOSING_SECONDS * 1000)}")
+            with WriterLock(self.database, "ending a watch", wait=CLOSING_SECONDS):
+                for run in self.runs:
+                    if run.run_id is not None:
+                        with transaction(self.connection):
+                            refresh_steps(self.connection, run.run_id)
+                finish_writing(self.connection)
+        except (IndexFileError, sqlite3.Error):
+            self.connection.close()  # all that was read is committed; the next writer tidies up
+
+
+def _is_due(tried: dict[str, Tried], job: Job) -> bool:
+    """Say whether a shard is to be read now: one that was read before and has not changed since could not be read."""
+    last = tried.get(job.shard.path)
+    if last is None or (last.size, last.mtime_ns) != (job.size, job.mtime_ns):
+        tried[job.shard.path] = Tried(job.size, job.mtime_ns)
+        return True
+    if last.missed < last.to_miss:
+        last.missed += 1
+        return False
+    last.missed, last.to_miss = 0, min(2 * last.to_miss + 1, MOST_LOOKS_MISSED)
+    return True
+
+
+def _recognised(run: Followed) -> Source:
+    """Return the source of a run. Its files are only looked into again when one of them has changed."""
+    files = _listing(run.root)
+    if files == run.unknown:
+        raise SourceError(run.trouble)
+    run.unknown = files
+    return run.find_source()
+
+
+def _listing(root: Root) -> list[tuple[str, int, int]]:
+    if root.is_file():
+        return [("", *file_status(root)(root.name))]
+    status, found = file_status(root), []
+    for listed in walk(root):
+        with suppress(OSError, LocatorError):
+            found.append((listed.path, *status(listed.path)))
+    return found

@@ -1,0 +1,339 @@
+"""Following runs: what each look reads, what it leaves alone, and what it does where something is amiss."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.index.database import IndexFileError
+from rltracer_sqlite.index.watch import Followed, Stopped, Watch
+from rltracer_sqlite.roots import Roots
+from rltracer_sqlite.search import refresh_text
+from rltracer_sqlite.sources import source_for
+from rltracer_sqlite.sources.base import Source
+from tests.indexing import index, rows, value
+from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
+
+ALL = "rollouts/step_1/train/all/traces.jsonl"
+STREAM = "monitors/file/traces/stream/00000.jsonl"
+
+
+def record(uid: str, answer: str = "42", **extra: Any) -> dict[str, Any]:
+    said = [message("user", "6 * 7?"), message("assistant", answer)]
+    return trace(id=uid, messages=said, rewards={"r": 1.0}, **extra)
+
+
+def at_step(step: int) -> str:
+    return ALL.replace("step_1", f"step_{step}")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "x.sqlite"
+
+
+def finder(root: Path) -> Callable[[], Source]:
+    return lambda: source_for(root)
+
+
+def watching(database: Path, *roots: Path, **options: Any) -> Watch:
+    return Watch(database, [Followed(root, finder(root)) for root in roots], **options)
+
+
+def uids(database: Path, where: str = "1") -> list[str]:
+    return [uid for (uid,) in rows(database, f"select uid from trajectories where {where} order by id")]
+
+
+def test_each_look_reads_the_new_bytes_only(run: Path, database: Path) -> None:
+    append(run / ALL, *[record(f"t{number}") for number in range(3)])
+    with watching(database, run) as watch:
+        assert watch.look().read_bytes == (run / ALL).stat().st_size
+        assert watch.look().read == []
+        missing = append_torn(run / ALL, record("torn"))
+        append(run / at_step(2), record("second"))
+        assert watch.look().read_bytes == (run / at_step(2)).stat().st_size
+        assert uids(database) == ["t0", "t1", "t2", "second"]
+        with (run / ALL).open("ab") as file:
+            file.write(missing)
+        assert watch.look().read_bytes == len(line(record("torn")))
+        assert uids(database)[-1] == "torn"
+
+
+def test_a_look_at_nothing_new_opens_no_file_and_writes_nothing(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for step in (1, 2, 3):
+        append(run / at_step(step), record(f"t{step}"))
+    opened: list[Any] = []
+    plain_open, plain_stat = os.open, os.stat
+    stats: list[str] = []
+
+    def spy_stat(path: Any, *args: Any, **options: Any) -> os.stat_result:
+        stats.append(str(path))
+        return plain_stat(path, *args, **options)
+
+    with watching(database, run) as watch:
+        watch.look()
+        before = watch.connection.execute("pragma data_version").fetchone(), watch.connection.total_changes
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", lambda path, *args, **options: opened.append(path) or plain_open(path, *args))
+            patch.setattr(os, "stat", spy_stat)
+            watch.look()
+        assert opened == []
+        assert [stats.count(str(run / at_step(step))) for step in (1, 2, 3)] == [1, 1, 1]
+        assert (watch.connection.execute("pragma data_version").fetchone(), watch.connection.total_changes) == before
+
+
+def test_a_run_that_is_not_there_yet_and_one_without_rollouts_are_waited_for(
+    tmp_path: Path, run: Path, database: Path
+) -> None:
+    other = tmp_path / "other"
+    with watching(database, run, other) as watch:
+        assert watch.look().read == []
+        assert [followed.trouble for followed in watch.runs] == [
+            f"{run} does not exist yet.",
+            f"{other} does not exist yet.",
+        ]
+        run.mkdir()
+        (run / "train.toml").write_text("x = 1")
+        append(other / ALL, record("there"))
+        watch.look()
+        assert "holds no rollouts of a known format" in watch.runs[0].trouble
+        assert watch.runs[1].trouble == ""
+        append(run / ALL, record("late"))
+        watch.look()
+        assert watch.runs[0].trouble == ""
+    assert uids(database) == ["there", "late"]
+
+
+def test_files_that_were_not_recognised_are_not_looked_into_again_while_they_stay(run: Path, database: Path) -> None:
+    run.mkdir()
+    (run / "notes.jsonl").write_text("{}\n")
+    asked: list[int] = []
+
+    def find() -> Source:
+        asked.append(1)
+        return source_for(run)
+
+    with Watch(database, [Followed(run, find)]) as watch:
+        for _ in range(3):
+            watch.look()
+        trouble = watch.runs[0].trouble
+        assert (len(asked), "holds" in trouble) == (1, True)
+        append(run / ALL, record("t0"))
+        watch.look()
+        assert (len(asked), watch.runs[0].trouble) == (2, "")
+
+
+def test_a_run_that_vanishes_for_a_while_keeps_its_rows(tmp_path: Path, run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    with watching(database, run) as watch:
+        watch.look()
+        run.rename(tmp_path / "away")
+        watch.look()
+        assert watch.runs[0].trouble == f"{run} has vanished."
+        assert uids(database, "gone = 0") == ["t0"]
+        (tmp_path / "away").rename(run)
+        append(run / ALL, record("t1"))
+        watch.look()
+        assert (watch.runs[0].trouble, uids(database)) == ("", ["t0", "t1"])
+
+
+def test_steps_that_a_restart_deletes_are_flagged_and_come_back(run: Path, database: Path) -> None:
+    for step in (1, 2, 3):
+        append(run / at_step(step), record(f"old{step}"))
+    with watching(database, run) as watch:
+        watch.look()
+        for step in (2, 3):
+            shutil.rmtree((run / at_step(step)).parents[2])
+        assert watch.look().read[0].gone == [at_step(2), at_step(3)]
+        assert uids(database, "gone = 1") == ["old2", "old3"]
+        append(run / at_step(2), record("old2"), record("new2"))
+        watch.look()
+        assert rows(database, "select uid, gone from trajectories order by uid") == [
+            ("new2", 0), ("old1", 0), ("old2", 0), ("old3", 1),
+        ]  # fmt: skip
+        append(run / at_step(3), record("new3"))
+        watch.look()
+        assert sorted(uids(database)) == ["new2", "new3", "old1", "old2"]
+        assert uids(database, "gone = 1") == []
+
+
+def test_a_file_that_could_not_be_read_before_it_vanished_is_read_when_it_is_back(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    file = run / at_step(2)
+    append(file, record("t1"))
+    data = file.read_bytes()
+    with watching(database, run) as watch:
+        watch.look()
+        watch.connection.execute("update shards set state = 'unread' where step = 2")
+        watch.connection.execute("delete from trajectories where uid = 't1'")
+        status = file.stat()
+        file.unlink()
+        watch.look()
+        file.write_bytes(data)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        watch.look()
+    assert uids(database) == ["t0", "t1"]
+
+
+def test_a_chunk_is_sealed_under_the_reader(tmp_path: Path, database: Path) -> None:
+    written = LAYOUTS["j3"](tmp_path / "run")
+    [live] = list(written.root.rglob("traces/stream/*.jsonl"))
+    with watching(database, written.root) as watch:
+        watch.look()
+        places = "select id, uid, shard_id, byte_offset, step, advantage, gone from trajectories order by id"
+        before = rows(database, places)
+        append(live, record("last of its chunk"))
+        source, run_id = watch.runs[0].source, watch.runs[0].run_id
+        assert source is not None
+        assert run_id is not None
+        listed = list(source.shards(written.root))
+        seal(live)
+        watch.runs[0].source = Listed(source, listed)  # the files were listed before the chunk was sealed
+        assert watch.look().read_bytes == len(line(record("last of its chunk")))
+        watch.runs[0].source = source
+        append(live.with_name("99999.jsonl"), record("first of the next"))
+        assert watch.look().read_bytes == len(line(record("first of the next")))
+        assert rows(database, places)[:-2] == before
+        assert uids(database)[-2:] == ["last of its chunk", "first of the next"]
+        assert value(database, "select count(*) from problems where reason like '%not there%'") == 0
+
+
+class Listed:
+    """A source whose files were listed earlier."""
+
+    def __init__(self, source: Source, shards: list[Any]) -> None:
+        self.source, self.listed, self.name = source, shards, source.name
+
+    def shards(self, root: Path) -> list[Any]:
+        return self.listed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.source, name)
+
+
+def test_what_cannot_be_read_is_tried_again_ever_more_seldom(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    bad = run / at_step(2)
+    bad.parent.mkdir(parents=True)
+    bad.symlink_to(database.parent / "outside.jsonl")
+    append(database.parent / "outside.jsonl", record("outside"))
+    with watching(database, run) as watch:
+        reading = [len(watch.look().read) for _ in range(16)]
+        assert reading == [1, 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+        bad.unlink()
+        append(bad, record("inside"))
+        watch.look()
+    assert uids(database) == ["t0", "inside"]
+
+
+def test_two_watchers_refuse_each_other_and_others_may_write_between_two_looks(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    with watching(database, run) as watch:
+        watch.look()
+        with pytest.raises(IndexFileError, match=rf"in use: process {os.getpid()} is watching {run}\."):
+            watching(database, run).__enter__()
+        append(run / ALL, record("t1"))
+        index(database, run)
+        assert watch.look().read == []
+        append(run / ALL, record("t2"))
+        watch.look()
+    assert uids(database) == ["t0", "t1", "t2"]
+    assert sorted(path.name for path in database.parent.iterdir()) == ["run", "x.sqlite"]
+
+
+def test_a_watch_leaves_a_plain_file_with_statistics(run: Path, database: Path) -> None:
+    with watching(database, run) as watch:
+        append(run / ALL, record("t0"))
+        watch.look()
+        assert value(database, "pragma journal_mode") == "wal"
+    assert sorted(path.name for path in database.parent.iterdir()) == ["run", "x.sqlite"]
+    assert value(database, "pragma journal_mode") == "delete"
+    assert value(database, "select count(*) > 0 from sqlite_stat1 where tbl = 'trajectories'") == 1
+
+
+def test_a_full_disk_is_said_and_what_was_written_is_consistent(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    with watching(database, run) as watch:
+        watch.look()
+        pages = watch.connection.execute("pragma page_count").fetchone()[0]
+        watch.connection.execute(f"pragma max_page_count = {pages}")
+        append(run / ALL, *[record(f"more{number}", "x" * 300, task={"n": number}) for number in range(200)])
+        look = watch.look()
+        assert look.trouble == f"{database} cannot be written: database or disk is full."
+        assert uids(database) == ["t0"]
+        assert value(database, "pragma integrity_check") == "ok"
+        for _ in range(4):
+            assert watch.look().trouble  # every look tries again: it is not the files that are amiss
+        watch.connection.execute("pragma max_page_count = 1000000")
+        assert watch.look().trouble == ""
+    assert len(uids(database)) == 201
+
+
+def test_a_database_that_is_removed_ends_the_watch(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    with watching(database, run) as watch:
+        watch.look()
+        database.unlink()
+        with pytest.raises(IndexFileError, match="was removed while it was watched"):
+            watch.look()
+
+
+def test_a_database_that_was_made_anew_is_gone_on_with(tmp_path: Path, run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    with watching(database, run) as watch:
+        watch.look()
+        index(tmp_path / "new.sqlite", run)
+        for ending in ("-wal", "-shm"):
+            Path(f"{database}{ending}").unlink()
+        os.replace(tmp_path / "new.sqlite", database)
+        append(run / ALL, record("t1"))
+        watch.look()
+    assert uids(database) == ["t0", "t1"]
+
+
+def test_a_look_can_be_stopped_in_its_middle(run: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rltracer_sqlite.sources.prime_rl import scan
+
+    monkeypatch.setattr(scan, "COMMIT_RECORDS", 10)
+    append(run / ALL, *[record(f"t{number}") for number in range(50)])
+
+    def stop(read: int, total: int) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped), watching(database, run) as watch:
+        watch.look(stop)
+    assert value(database, "select trajectories from steps") == len(uids(database)) == 10
+    with watching(database, run) as watch:
+        watch.look()
+    assert uids(database) == [f"t{number}" for number in range(50)]
+
+
+def test_the_full_text_follows(run: Path, database: Path) -> None:
+    def refresh(connection: sqlite3.Connection, progress: Any) -> str:
+        done = refresh_text(connection, Roots([run]), progress, may_rebuild=False)
+        return " ".join(done.skipped.values())
+
+    append(run / ALL, record("t0", "a gasket"))
+    found = "select count(*) from trajectories_text where trajectories_text match 'gasket'"
+    with watching(database, run, refresh_text=refresh) as watch:
+        watch.look()
+        assert value(database, found) == 1
+        append(run / ALL, record("t1", "another gasket"), record("t2", "a washer"))
+        watch.look()
+        assert value(database, found) == 2
+        (run / ALL).write_bytes(line(record("t0", "no more, and longer than it was")))
+        assert watch.look().trouble == ""
+        assert uids(database) == ["t0"]

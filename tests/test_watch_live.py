@@ -1,0 +1,170 @@
+"""`rltracer-index --watch` as a process: a writer, readers by SQL and through Datasette, signals, and a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from datasette.app import Datasette
+
+from rltracer_sqlite.cli.index import command
+from tests.indexing import rows, value
+from tests.layouts import line, message, trace
+
+ALL = "rollouts/step_1/train/all/traces.jsonl"
+COMMAND = "from rltracer_sqlite.cli.index import main; main()"
+SECONDS = 60.0  # generous: a machine may be busy
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX systems")
+
+
+class Watcher:
+    """The command, watching `run` into `database`."""
+
+    def __init__(self, database: Path, run: Path, *options: str) -> None:
+        self.database = database
+        arguments = [str(database), str(run), "--watch", "--every", "0.1", *options]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, *arguments],
+            cwd=Path(__file__).parents[1],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def has(self, uid: str) -> Callable[[], bool]:
+        return lambda: uid in uids(self.database)
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        said, complained = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, said, complained
+
+
+@pytest.fixture
+def watcher(tmp_path: Path) -> Iterator[Callable[..., Watcher]]:
+    started: list[Watcher] = []
+
+    def start(*options: str) -> Watcher:
+        started.append(Watcher(tmp_path / "x.sqlite", tmp_path / "run", *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.communicate()
+
+
+def record(uid: str) -> bytes:
+    return line(trace(id=uid, messages=[message("user", "6 * 7?"), message("assistant", "42")], rewards={"r": 1.0}))
+
+
+def write(run: Path, data: bytes) -> None:
+    (run / ALL).parent.mkdir(parents=True, exist_ok=True)
+    with (run / ALL).open("ab") as file:
+        file.write(data)
+
+
+def uids(database: Path) -> list[str]:
+    """Return the trajectories there are; none before there is a schema. Any other error is a reader's error."""
+    if not database.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        if not connection.execute("select 1 from sqlite_master where name = 'trajectories'").fetchone():
+            return []
+        return [uid for (uid,) in connection.execute("select uid from trajectories order by id")]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_ends_the_watch_and_leaves_a_plain_database(
+    tmp_path: Path, watcher: Callable[..., Watcher], name: str
+) -> None:
+    running = watcher()
+    write(tmp_path / "run", record("t0") + record("t1"))
+    running.until(running.has("t1"))
+    code, said, complained = running.stop(getattr(signal, name))
+    assert code == 0
+    assert "2 new trajectories" in said
+    assert len(said.splitlines()) == 1
+    assert all(one.endswith(" Trying again.") for one in complained.splitlines())  # before there was a file
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x.sqlite"]
+    assert value(tmp_path / "x.sqlite", "pragma journal_mode") == "delete"
+    assert value(tmp_path / "x.sqlite", "select count(*) > 0 from sqlite_stat1") == 1
+
+
+@pytest.mark.parametrize("other", ["--rebuild", "--discover"])
+def test_options_that_do_not_go_with_watching_are_refused(tmp_path: Path, other: str) -> None:
+    result = CliRunner().invoke(command, [str(tmp_path / "x.sqlite"), str(tmp_path), "--watch", other])
+    assert result.exit_code == 2
+    assert "--watch goes with neither" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+async def answer(datasette: Datasette, path: str) -> Any:
+    response = await datasette.client.get(path)
+    assert response.status_code == 200, response.text[:500]
+    return response
+
+
+@pytest.mark.asyncio
+async def test_whole_lines_appear_and_no_reader_sees_an_error(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    running = watcher()
+    write(run, record("t0"))
+    running.until(running.has("t0"))
+    datasette = Datasette([str(database)])
+    written = ["t0"]
+    for number in range(1, 9):
+        data = record(f"t{number}")
+        for begin in range(0, len(data), len(data) // 3 + 1):
+            assert set(uids(database)) <= set(written)
+            write(run, data[begin : begin + len(data) // 3 + 1])
+            listed = await answer(datasette, "/x/trajectories.json?_shape=array&_size=max")
+            assert {row["uid"] for row in listed.json()} <= {*written, f"t{number}"}
+            await answer(datasette, "/-/rltracer/x/step/1/1")
+        written.append(f"t{number}")
+        running.until(running.has(f"t{number}"))
+    listed = await answer(datasette, "/x/trajectories.json?_shape=array&_size=max&_sort=id")
+    assert [row["uid"] for row in listed.json()] == written
+    assert running.stop()[0] == 0
+    await answer(datasette, "/-/rltracer/x/run/1")  # somebody who reads is not disturbed by the end of the watch
+    assert uids(database) == written
+    assert rows(database, "select reason from problems") == []
+
+
+def test_a_killed_watcher_leaves_what_the_next_one_goes_on_with(
+    tmp_path: Path, watcher: Callable[..., Watcher]
+) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    killed = watcher()
+    write(run, record("t0"))
+    killed.until(killed.has("t0"))
+    killed.process.kill()
+    killed.process.wait()
+    write(run, record("t1"))
+    before = dict(rows(database, "select uid, id from trajectories"))
+    running = watcher()
+    running.until(running.has("t1"))
+    second = watcher()
+    _, complained = second.process.communicate(timeout=SECONDS)
+    assert second.process.returncode == 1
+    assert complained == f"Error: {database} is in use: process {running.process.pid} is watching {run}.\n"
+    assert running.stop()[1].startswith("Watched for ")
+    assert before.items() <= dict(rows(database, "select uid, id from trajectories")).items()
+    assert value(database, "pragma integrity_check") == "ok"
