@@ -23,6 +23,8 @@ async def render(
         "database": database,
         "stylesheets": [static_url(datasette, name) for name in STYLES],
         "script": static_url(datasette, "reading.js"),
+        "live": None,
+        "live_script": static_url(datasette, "live.js"),
         "overview_url": overview_url(datasette, database),
         "search_url": own_url(datasette, database, "search"),
         "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,

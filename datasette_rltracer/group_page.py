@@ -16,6 +16,7 @@ from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
 from .group_rows import MOST_REWARDS, ROWS_ON_A_PAGE, described_rows, reward_columns, rows_query, shown_rewards
 from .group_selection import scope_words, selections, usual_choices
 from .lists import Answer, Query, answers
+from .live import live_group
 from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
 from .text import first_words
 
@@ -75,6 +76,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
     """Answer with a prompt group."""
     database = await permitted_index(datasette, request, "runs", "prompts", "prompt_groups")
     identity = integer(request.url_vars["id"])
+    live = await live_group(datasette, request, database, identity)
     [found] = await answers(datasette, request, database, Query(GROUP, {"group": identity}))
     if not found.rows:
         raise NotFound("This index has no prompt group of this number.")
@@ -95,6 +97,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
     context = {
         "title": f"prompt group {identity}",
         "trail": trail(datasette, database, (group["run_id"], group["run"]), (group["step"],), identity),
+        "live": live,
         "group": group,
         "first_words": first_words,
         "start": start,

@@ -13,6 +13,7 @@ from .addresses import overview_url, run_url, step_url
 from .facts import number
 from .frame import render
 from .lists import Query, answers
+from .live import live_overview
 from .marks import rate_bar, spark
 from .text import plain
 
@@ -76,11 +77,13 @@ async def overview_page(datasette: Any, request: Any) -> Response:
     """Answer with the runs of an index."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
     start = place(request.args.get("start")) or 0
+    live = await live_overview(datasette, request, database)
     runs, count = await answers(
         datasette, request, database, runs_query(start), Query("select count(*) as runs from runs")
     )
     context = {
         "title": "Rollouts",
+        "live": live,
         "runs": [described_run(datasette, database, row) for row in runs.rows],
         "list": runs,
         "start": start,

@@ -11,6 +11,7 @@ from .access import DATABASE, integer, permitted_index, place
 from .addresses import group_url, row_url, run_url, static_url, step_url, table_url
 from .frame import STYLES, render, trail
 from .lists import Answer, Query, answers
+from .live import live_run
 from .marks import rate_bar
 from .overview import described_run, run_query, state_words
 
@@ -109,6 +110,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
     )
     identity, start = integer(request.url_vars["run"]), place(request.args.get("start")) or 0
     queries = list_queries(identity, start)
+    live = await live_run(datasette, request, database, identity)
     run, curves, *found = await answers(
         datasette, request, database, Query(RUN, {"run_id": identity}), run_query(identity), *queries.values()
     )
@@ -118,6 +120,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
     lists: dict[str, Answer] = dict(zip(queries, found, strict=True))
     context = {
         "title": row["name"],
+        "live": live,
         "trail": trail(datasette, database, (identity, row["name"])),
         "run": row,
         "state": state_words(row),

@@ -15,6 +15,7 @@ from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, group_url, run_url, step_url, table_url
 from .frame import render, step_words, trail
 from .lists import Answer, Query, answers
+from .live import live_step, step_of
 from .marks import cell, length_bar, rate_bar, rate_cell
 from .selection import Selection, at, in_words, read_selection
 from .text import visible
@@ -82,9 +83,10 @@ def buckets_query(selection: Selection) -> Query:
 async def step_page(datasette: Any, request: Any) -> Response:
     """Answer with the prompt groups of a step."""
     database = await permitted_index(datasette, request, "runs", "steps", "prompts", "prompt_groups")
-    run, step = integer(request.url_vars["run"]), _step(request.url_vars["step"])
+    run, step = integer(request.url_vars["run"]), step_of(request.url_vars["step"])
     start, size = place(request.args.get("start")) or 0, _size(request.args.get("_size"))
     selection = await _selection(datasette, database, request, run, step)
+    live = await live_step(datasette, request, database, run, step)
     literal = "null" if step is None else str(step)
     head, groups, buckets, choices = await answers(
         datasette,
@@ -105,6 +107,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
     context = {
         **_step_context(datasette, database, (run, step), head.rows, selection),
         **_buckets_context(buckets, selection, here),
+        "live": live,
         "groups": _rows(datasette, database, selection, groups.rows),
         "list": groups,
         "start": start,
@@ -233,12 +236,6 @@ def _form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
         "zero_variance": given.get("zero_variance"),
         "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
     }
-
-
-def _step(text: str) -> int | None:
-    if text == NO_STEP:
-        return None
-    return -integer(text[1:]) if text.startswith("-") else integer(text)
 
 
 def _size(text: str | None) -> int:

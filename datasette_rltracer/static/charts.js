@@ -162,13 +162,13 @@ async function show(figure) {
   figure.dataset.state = "loading";
   const box = figure.querySelector(".drawing") ?? figure.appendChild(element("div", {className: "drawing"}));
   try {
-    const content = await load(figure);
+    const content = (figure.content = await load(figure));
     const {title, about} = content.spec.usermeta.rltracer;
     if (!figure.querySelector("h2")) figure.prepend(element("h2", {textContent: title}), element("p", {textContent: about}));
     if (content.rows.length) await redraw(figure, content, box);
     figure.append(element("figcaption", {textContent: content.description}), tools(figure, content));
     if (!content.rows.length) figure.querySelectorAll(".drawing, button").forEach((unneeded) => unneeded.remove());
-    else keepFitting(figure, content, box);
+    else keepFitting(figure, box);
     figure.dataset.state = "drawn";
   } catch (error) {
     box.replaceChildren(element("p", {role: "alert", textContent: `This chart cannot be drawn: ${error.message}`}));
@@ -184,18 +184,32 @@ async function redraw(figure, content, box) {
   follow(content, figure.view);
 }
 
-function keepFitting(figure, content, box) {
+function keepFitting(figure, box) {
   let drawn = box.clientWidth;
   let waiting;
   const again = () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       drawn = box.clientWidth;
-      redraw(figure, content, box);
+      redraw(figure, figure.content, box);
     }, 150);
   };
   new ResizeObserver(() => Math.abs(box.clientWidth - drawn) > 8 && again()).observe(box);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+}
+
+// The page around a chart has been brought up to date: so is what is drawn already, in its place.
+async function update(figure) {
+  try {
+    const content = await load(figure);
+    if (!content.rows.length) return;
+    figure.content = content;
+    await redraw(figure, content, figure.querySelector(".drawing"));
+    figure.querySelector("figcaption").textContent = content.description;
+    figure.querySelector(".tools").replaceWith(tools(figure, content));
+  } catch {
+    // what was drawn before stays
+  }
 }
 
 const near = new IntersectionObserver(
@@ -209,3 +223,6 @@ const near = new IntersectionObserver(
   {rootMargin: "300px"},
 );
 document.querySelectorAll("figure.rltracer-chart").forEach((figure) => near.observe(figure));
+document.addEventListener("rltracer-update", () => {
+  document.querySelectorAll('figure.rltracer-chart[data-url][data-state="drawn"]').forEach((figure) => update(figure));
+});

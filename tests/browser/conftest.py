@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -101,16 +101,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-@pytest.fixture(scope="session")
-def server(folder: Path) -> Iterator[str]:
-    """Serve both indexes on a free port of the loopback address and return the address."""
+@contextmanager
+def serving(*databases: Path, **settings: Any) -> Iterator[str]:
+    """Serve indexes on a free port of the loopback address; the value is the address."""
     import uvicorn
 
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    files = [str(folder / name) for name in ("runs.sqlite", "hostile.sqlite")]
-    app = Datasette(files, settings={"suggest_facets": False}).app()
+    app = Datasette([str(file) for file in databases], settings={"suggest_facets": False, **settings}).app()
     running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="on"))
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
@@ -119,6 +118,13 @@ def server(folder: Path) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     running.should_exit = True
     thread.join()
+
+
+@pytest.fixture(scope="session")
+def server(folder: Path) -> Iterator[str]:
+    """Serve both indexes and return the address."""
+    with serving(folder / "runs.sqlite", folder / "hostile.sqlite") as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,119 @@
+"""Whether what an open page shows has changed since: a small question that the page asks while it is looked at."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from .access import DATABASE, integer, permitted_index
+from .addresses import NO_STEP, own_url
+from .lists import Query, answers
+
+# Each gives one row that differs whenever the page does; `trajectories` is what a person is told of it.
+RUNS = """
+select
+    sum(trajectories) as trajectories, count(*) as steps, max(indexed_at) as indexed_at,
+    (select count(*) from runs) as runs, (select max(indexed_at) from runs) as run_indexed_at,
+    (select count(*) from shards where state in ('gone', 'unread', 'waiting')) as amiss
+from steps
+"""
+RUN = """
+select
+    sum(trajectories) as trajectories, count(*) as steps, max(indexed_at) as indexed_at,
+    (select json_array(name, indexed_at, success_path, success_threshold) from runs where id = :run) as run,
+    (select count(*) from shards where run_id = :run and state in ('gone', 'unread', 'waiting')) as amiss
+from steps where run_id = :run
+"""
+# The last step is in it, since the page leads to the step after its own.
+STEP = """
+select
+    sum(trajectories) as trajectories, count(*) as splits, max(indexed_at) as indexed_at,
+    (select max(step) from steps where run_id = :run) as last_step
+from steps where run_id = :run and step is {step}
+"""
+GROUP = """
+select
+    count(*) as trajectories, count(reward) as scored, sum(reward) as reward, sum(success) as successes,
+    sum(effective) as effective, count(advantage) as advantages, sum(gone) as gone
+from trajectories where prompt_group_id = :group
+"""
+
+
+def routes() -> list[tuple[str, Any]]:
+    """Return the addresses of these answers and what gives them."""
+    return [
+        (DATABASE + r"/live$", overview_state),
+        (DATABASE + r"/live/run/(?P<run>\d+)$", run_state),
+        (DATABASE + rf"/live/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})$", step_state),
+        (DATABASE + r"/live/group/(?P<group>\d+)$", group_state),
+    ]
+
+
+async def overview_state(datasette: Any, request: Any) -> Response:
+    """Answer with the state of an index."""
+    database = await permitted_index(datasette, request, "runs", "steps", "shards")
+    return _answer(await live_overview(datasette, request, database))
+
+
+async def run_state(datasette: Any, request: Any) -> Response:
+    """Answer with the state of a run."""
+    database = await permitted_index(datasette, request, "runs", "steps", "shards")
+    return _answer(await live_run(datasette, request, database, integer(request.url_vars["run"])))
+
+
+async def step_state(datasette: Any, request: Any) -> Response:
+    """Answer with the state of a step."""
+    database = await permitted_index(datasette, request, "steps")
+    step = step_of(request.url_vars["step"])
+    return _answer(await live_step(datasette, request, database, integer(request.url_vars["run"]), step))
+
+
+async def group_state(datasette: Any, request: Any) -> Response:
+    """Answer with the state of a prompt group."""
+    database = await permitted_index(datasette, request, "prompt_groups")
+    return _answer(await live_group(datasette, request, database, integer(request.url_vars["group"])))
+
+
+async def live_overview(datasette: Any, request: Any, database: str) -> dict[str, Any]:
+    """Return the state of an index: `version`, `trajectories` and the `url` to ask again."""
+    return await _state(datasette, request, database, "live", Query(RUNS))
+
+
+async def live_run(datasette: Any, request: Any, database: str, run: int) -> dict[str, Any]:
+    """Return the state of a run, as `live_overview` does."""
+    return await _state(datasette, request, database, f"live/run/{run}", Query(RUN, {"run": run}))
+
+
+async def live_step(datasette: Any, request: Any, database: str, run: int, step: int | None) -> dict[str, Any]:
+    """Return the state of a step, as `live_overview` does."""
+    query = Query(STEP.format(step="null" if step is None else int(step)), {"run": run})
+    return await _state(datasette, request, database, f"live/step/{run}/{NO_STEP if step is None else step}", query)
+
+
+async def live_group(datasette: Any, request: Any, database: str, group: int) -> dict[str, Any]:
+    """Return the state of a prompt group, as `live_overview` does."""
+    return await _state(datasette, request, database, f"live/group/{group}", Query(GROUP, {"group": group}))
+
+
+def step_of(text: str) -> int | None:
+    """Return the step that stands in an address."""
+    if text == NO_STEP:
+        return None
+    return -integer(text[1:]) if text.startswith("-") else integer(text)
+
+
+async def _state(datasette: Any, request: Any, database: str, path: str, query: Query) -> dict[str, Any]:
+    """Return the state that a query gives; its version is None where the query took too long: then nothing is told."""
+    [found] = await answers(datasette, request, database, query)
+    row = found.first()
+    version = sha256(json.dumps(list(row.values())).encode()).hexdigest()[:16] if row else None
+    url = own_url(datasette, database, path)
+    return {"url": url, "version": version, "trajectories": row.get("trajectories") or 0}
+
+
+def _answer(state: dict[str, Any]) -> Response:
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+    return Response.json({name: state[name] for name in ("version", "trajectories")}, headers=headers)
