@@ -83,8 +83,8 @@ class Options:
 )
 @click.option(
     "--executor",
-    metavar="dask://HOST:PORT",
-    help="Scan on a Dask cluster whose workers see the same files.",
+    metavar="URL",
+    help="Scan on a Dask cluster, dask://HOST:PORT, whose workers see the same files.",
 )
 def command(
     database: Path,
