@@ -10,8 +10,8 @@ import pytest
 from datasette.app import Datasette
 from datasette.utils import tilde_encode
 
-from datasette_rltracer import serve as pages
 from datasette_rltracer.background import DONE, FAILED, READING, WAITING, Reader
+from datasette_rltracer.browser import browser_of
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.indexing import rows, value
 from tests.test_browse import touch, write_step
@@ -51,7 +51,7 @@ async def read(datasette, address):
     """Open a step, wait until it has been read, and return where that leads."""
     response = await datasette.client.get(address)
     assert response.status_code == 202, response.text[:300]
-    assert pages._browser(datasette).reader.wait(60)
+    assert browser_of(datasette).reader.wait(60)
     response = await datasette.client.get(f"{address}?waited=1")
     assert response.status_code == 302, words(response.text)
     return response.headers["location"]
@@ -142,7 +142,7 @@ async def test_the_waiting_page_looks_again_by_itself(browse, monkeypatch):
     assert html.unescape(again) == f"{BROWSE}/second/7?waited=1"
     assert "It is waiting." in words(page)
     assert "waiting behind 1 other step" in words(await get(datasette, f"{BROWSE}/{tilde_encode('team/first')}/1", 202))
-    job = pages._browser(datasette).reader.job("second", "7")
+    job = browser_of(datasette).reader.job("second", "7")
     job.state, job.read, job.total = READING, 500, 2000
     page = await get(datasette, f"{BROWSE}/second/7", 202)
     assert '<progress value="500" max="2000">' in page
@@ -153,8 +153,8 @@ async def test_what_goes_wrong_is_said_and_can_be_tried_again(browse, runs):
     datasette = browse()
     file = runs / "second/rollouts/step_7/train/all/traces.jsonl"
     assert (await datasette.client.get(f"{BROWSE}/second/7")).status_code == 202
-    assert pages._browser(datasette).reader.wait(60)
-    job = pages._browser(datasette).reader.job("second", "7")
+    assert browser_of(datasette).reader.wait(60)
+    job = browser_of(datasette).reader.job("second", "7")
     job.state, job.error = FAILED, "The disk is <full>."
     page = await get(datasette, f"{BROWSE}/second/7", 409)
     assert "The disk is &lt;full&gt;." in page
@@ -162,8 +162,8 @@ async def test_what_goes_wrong_is_said_and_can_be_tried_again(browse, runs):
     file.write_bytes(file.read_bytes() * 2)
     [again] = links(page, "try again")
     assert (await datasette.client.get(again)).status_code == 202
-    assert pages._browser(datasette).reader.wait(60)
-    assert pages._browser(datasette).reader.job("second", "7").state == DONE
+    assert browser_of(datasette).reader.wait(60)
+    assert browser_of(datasette).reader.job("second", "7").state == DONE
 
 
 async def test_a_folder_without_rollouts_is_said_so(browse):
@@ -231,14 +231,14 @@ async def test_links_stay_below_the_base_url(browse):
         assert all(address.startswith("/prefix/") for address in found)
     page = await get(datasette, f"{BROWSE}/second/7", 202)
     assert 'content="1;url=/prefix/-/rltracer/' in page
-    assert pages._browser(datasette).reader.wait(60)
+    assert browser_of(datasette).reader.wait(60)
 
 
 async def test_other_pages_answer_while_a_step_is_read(browse, runs):
     write_step(runs / "large", 1, *(f"question {count}" for count in range(3000)))
     datasette = browse()
     assert (await datasette.client.get(f"{BROWSE}/large/1")).status_code == 202
-    reader, answered = pages._browser(datasette).reader, 0
+    reader, answered = browser_of(datasette).reader, 0
     while reader.job("large", "1").state in (WAITING, READING):
         assert (await datasette.client.get("/index/trajectories")).status_code == 200
         answered += 1
@@ -259,7 +259,7 @@ async def test_steps_are_read_one_after_the_other_and_once(browse, monkeypatch):
         for path, step in (("second", "7"), ("team~2Ffirst", "1"), ("team~2Ffirst", "2")):
             assert (await datasette.client.get(f"{BROWSE}/{path}/{step}")).status_code == 202
     asked.set()
-    assert pages._browser(datasette).reader.wait(60)
+    assert browser_of(datasette).reader.wait(60)
     assert done == [("second", "7"), ("team/first", "1"), ("team/first", "2")]
 
 
@@ -272,7 +272,7 @@ async def test_a_reading_that_breaks_off_does_not_stop_the_next(browse, monkeypa
     datasette = browse()
     for path in ("second/7", "team~2Ffirst/1"):
         await datasette.client.get(f"{BROWSE}/{path}")
-    reader = pages._browser(datasette).reader
+    reader = browser_of(datasette).reader
     assert reader.wait(60)
     assert (reader.job("second", "7").state, reader.job("team/first", "1").state) == (FAILED, DONE)
 

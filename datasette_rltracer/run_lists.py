@@ -1,0 +1,154 @@
+"""The lists of `rltracer serve`: the runs below a folder, and the steps of one of them with what has been read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from datasette.utils import tilde_decode
+from datasette.utils.asgi import NotFound, Response
+
+from rltracer_sqlite.browse import ALL_STEPS, run_steps
+from rltracer_sqlite.browse.steps import StepFiles, step_key
+from rltracer_sqlite.sources import source_for
+from rltracer_sqlite.sources.base import SourceError
+
+from .access import place
+from .addresses import run_url
+from .background import DONE
+from .browser import Browser, permitted_browser, run_id, size
+from .browsing import browse_url
+from .frame import render
+from .lists import Query, answers
+
+RUNS_ON_A_PAGE = 200
+STEPS_ON_A_PAGE = 500
+
+STEPS_READ = """
+select
+    step, max(indexed_at) as indexed_at, sum(trajectories) as trajectories, sum(scored) as scored,
+    sum(successes) as successes
+from steps where run_id = (select id from runs where root = :root) group by step
+"""
+RUNS_READ = """
+select
+    r.id, r.root, count(distinct case when s.indexed_at is not null then ifnull(s.step, -1) end) as steps,
+    sum(s.trajectories) as trajectories
+from runs r left join steps s on s.run_id = r.id group by r.id
+"""
+
+
+async def runs_page(datasette: Any, request: Any) -> Response:
+    """Answer with the runs below the folder."""
+    browser, database = await permitted_browser(datasette, request)
+    try:
+        found = await browser.runs(again=request.args.get("again") == "1")
+    except SourceError as error:
+        raise NotFound(str(error)) from None
+    [read] = await answers(datasette, request, database, Query(RUNS_READ))
+    known = {row["root"]: row for row in read.rows}
+    wanted, start = (request.args.get("q") or "").strip(), place(request.args.get("start")) or 0
+    runs = [run for run in found.runs if wanted.lower() in run.path.lower()]
+
+    def here(**query: Any) -> str:
+        return browse_url(datasette, database, q=wanted or None, **query)
+
+    context = {
+        "title": "runs",
+        "trail": [(browse_url(datasette, database), "runs")],
+        "folder": str(browser.root),
+        "runs": [
+            {
+                "path": run.path,
+                "name": browser.name(run.path),
+                "url": browse_url(datasette, database, run.path),
+                "files": run.files,
+                "bytes": run.bytes,
+                "steps": _span(run.steps),
+                "step_count": len(run.steps),
+                "changed": _moment(run.modified),
+                "is_known": run.is_known,
+                "read": known.get(str(browser.place(run.path))),
+            }
+            for run in runs[start : start + RUNS_ON_A_PAGE]
+        ],
+        "count": len(runs),
+        "all": len(found.runs),
+        "found": found,
+        "wanted": wanted,
+        "start": start,
+        "following": here(start=start + RUNS_ON_A_PAGE),
+        "preceding": here(start=max(start - RUNS_ON_A_PAGE, 0) or None),
+        "again_url": browse_url(datasette, database, again=1),
+        "form_url": browse_url(datasette, database),
+        "size": size,
+    }
+    return await render(datasette, request, database, "browse.html", context)
+
+
+async def steps_page(datasette: Any, request: Any) -> Response:
+    """Answer with the steps of a run: which of them have been read, and which can be."""
+    browser, database = await permitted_browser(datasette, request)
+    path = tilde_decode(request.url_vars["run"])
+    root = browser.folder(path)
+    problem, steps = None, list[StepFiles]()
+    try:
+        steps = await asyncio.to_thread(_steps, root, browser.tokenizer)
+    except (SourceError, OSError) as error:
+        problem = str(error)
+    [read] = await answers(datasette, request, database, Query(STEPS_READ, {"root": str(root)}))
+    known = {row["step"]: row for row in read.rows}
+    start = place(request.args.get("start")) or 0
+    run = await run_id(datasette, database, root)
+    context = {
+        "title": browser.name(path),
+        "trail": [(browse_url(datasette, database), "runs"), (browse_url(datasette, database, path), path)],
+        "name": browser.name(path),
+        "problem": problem,
+        "steps": [
+            _step(datasette, database, browser, path, files, known.get(files.step))
+            for files in steps[start : start + STEPS_ON_A_PAGE]
+        ],
+        "count": len(steps),
+        "read_count": sum(files.step in known and known[files.step]["indexed_at"] is not None for files in steps),
+        "start": start,
+        "following": browse_url(datasette, database, path, start=start + STEPS_ON_A_PAGE),
+        "preceding": browse_url(datasette, database, path, start=max(start - STEPS_ON_A_PAGE, 0) or None),
+        "all_url": browse_url(datasette, database, path, ALL_STEPS),
+        "run_url": run_url(datasette, database, run) if run is not None else None,
+        "size": size,
+    }
+    return await render(datasette, request, database, "browse_run.html", context, 200 if problem is None else 404)
+
+
+def _steps(root: Path, tokenizer: str | None) -> list[StepFiles]:
+    return run_steps(source_for(root, tokenizer), root)
+
+
+def _step(
+    datasette: Any, database: str, browser: Browser, path: str, files: StepFiles, row: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    key = step_key(files.step)
+    job = browser.reader.job(path, key) or browser.reader.job(path, ALL_STEPS)
+    return {
+        "step": files.step,
+        "files": files.files,
+        "bytes": files.bytes,
+        "splits": sorted(files.splits),
+        "url": browse_url(datasette, database, path, key),
+        "row": row if row is not None and row["indexed_at"] is not None else None,
+        "job": job if job is not None and job.state not in (DONE,) else None,
+    }
+
+
+def _span(steps: set[int]) -> str | None:
+    if not steps:
+        return None
+    return str(min(steps)) if len(steps) == 1 else f"{min(steps)} – {max(steps)}"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
