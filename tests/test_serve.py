@@ -27,6 +27,7 @@ from rltracer_sqlite.cli.serve import (
 )
 from rltracer_sqlite.index.database import IndexFileError
 from tests.indexing import value
+from tests.layouts import append, message, trace
 from tests.test_browse import write_step
 
 
@@ -107,10 +108,11 @@ def test_who_can_reach_an_address(host: str, only_here: bool) -> None:
 
 
 def test_a_real_server_reads_a_step_when_it_is_opened(tmp_path: Path) -> None:
-    write_step(tmp_path / "runs/first", 3, "a question", "another")
+    file = write_step(tmp_path / "runs/first", 3, "a question", "another")
     port = chosen_port("127.0.0.1", 0)
     line = "from rltracer_sqlite.cli.serve import main; main()"
     options = ["--browse-root", str(tmp_path / "runs"), "--port", str(port), "--index", str(tmp_path / "i.sqlite")]
+    options += ["--watch", "--every", "0.1"]
     server = subprocess.Popen(
         [sys.executable, "-c", line, *options],
         env=safe_environment(),
@@ -122,6 +124,10 @@ def test_a_real_server_reads_a_step_when_it_is_opened(tmp_path: Path) -> None:
         assert "first" in opened(address)
         page = opened(f"{address}/i/browse/first/3?waited=1", until="a question")
         assert "prompt group" in page
+        append(file, trace([message("user", "a later question")], id="later"))
+        write_step(tmp_path / "runs/first", 4, "of the next step")
+        assert "a later question" in opened(f"{address}/i/step/1/3", until="a later question")
+        assert "of the next step" in opened(f"{address}/i/step/1/4", until="of the next step")
     finally:
         server.terminate()
         server.communicate(timeout=20)

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from rltracer_sqlite.browse.follow import follow_opened
 from rltracer_sqlite.index.database import IndexFileError
-from rltracer_sqlite.index.watch import Followed, Stopped, Watch
+from rltracer_sqlite.index.watch import Followed, Watch
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Source
+from rltracer_sqlite.stopping import Stopped
 from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
 
@@ -337,3 +339,21 @@ def test_the_full_text_follows(run: Path, database: Path) -> None:
         (run / ALL).write_bytes(line(record("t0", "no more, and longer than it was")))
         assert watch.look().trouble == ""
         assert uids(database) == ["t0"]
+
+
+def test_steps_that_were_opened_are_followed_and_those_after_them(tmp_path: Path, run: Path, database: Path) -> None:
+    for step in (1, 2, 3):
+        append(run / at_step(step), record(f"t{step}"))
+    index(database, run, steps=lambda step: step == 2)
+    append(tmp_path / "elsewhere" / ALL, record("elsewhere"))
+    index(database, tmp_path / "elsewhere")
+    append(tmp_path / "elsewhere" / ALL, record("not followed"))
+    append(run / at_step(2), record("more"))
+    with Watch(database, []) as watch:
+        follow_opened(watch, Roots([run]))
+        watch.look()
+        append(run / at_step(1), record("unopened"))
+        append(run / at_step(4), record("t4"))
+        follow_opened(watch, Roots([run]))
+        watch.look()
+    assert uids(database) == ["t2", "elsewhere", "more", "t3", "t4"]

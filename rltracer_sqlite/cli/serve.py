@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +35,15 @@ SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_li
 @click.option("--host", default=LOOPBACK, show_default=True, help="The address to listen on.")
 @click.option("--index", metavar="FILE", type=click.Path(path_type=Path), help="Default: in your cache folder.")
 @click.option("--fts", is_flag=True, help="Make the messages of each step searchable as it is read.")
+@click.option("--watch", is_flag=True, help="Go on reading what is written to runs that have been opened.")
+@click.option(
+    "--every",
+    type=click.FloatRange(0.1, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --watch: the time between two looks at them.",
+)
 def command(
     browse_root: Root | None,
     one: Root | None,
@@ -42,11 +52,14 @@ def command(
     host: str,
     index: Path | None,
     fts: bool,
+    watch: bool,
+    every: float,
 ) -> None:
     """Look at the runs below a folder in a browser, without indexing them first.
 
     Runs are found by the names of their files; a step is read when it is opened, and its index is kept in your cache
-    folder. Files of a run are never written to. Only this machine can connect, unless --host says otherwise.
+    folder. Files of a run are never written to. Only this machine can connect, unless --host says otherwise. With
+    --watch the steps that have been opened are followed, and those that come after them.
 
     \b
     Examples:
@@ -69,7 +82,8 @@ def command(
         metadata = Path(folder) / "metadata.json"
         metadata.write_text(json.dumps(config), encoding="utf-8")
         command_line = [sys.executable, "-m", "datasette", *arguments(file, metadata, host, chosen)]
-        sys.exit(run_until_stopped(command_line, safe_environment()))
+        beside = [_follower(file, str(root), every, config)] if watch else []
+        sys.exit(run_until_stopped(command_line, safe_environment(), beside))
 
 
 def main() -> None:
@@ -77,8 +91,12 @@ def main() -> None:
     run(command)
 
 
-def run_until_stopped(command_line: list[str], environment: dict[str, str]) -> int:
-    """Run a server and return its exit code, or 0 where it was stopped from the keyboard; it ends with this process."""
+def run_until_stopped(command_line: list[str], environment: dict[str, str], beside: Sequence[list[str]] = ()) -> int:
+    """Run a server and return its exit code, or 0 where it was stopped from the keyboard; it ends with this process.
+
+    The commands `beside` it run as long as it does.
+    """
+    others = [subprocess.Popen(other, env=environment) for other in beside]
     process = subprocess.Popen(command_line, env=environment)
     signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
     try:
@@ -86,6 +104,19 @@ def run_until_stopped(command_line: list[str], environment: dict[str, str]) -> i
     except KeyboardInterrupt:
         process.wait()  # the keyboard has told it too
         return 0
+    finally:
+        for other in others:
+            other.terminate()
+        for other in others:
+            other.wait()
+
+
+def _follower(index: Path, root: str, every: float, config: dict[str, Any]) -> list[str]:
+    """Return the command that follows what has been opened, as the pages are configured."""
+    browse = config["plugins"]["datasette-rltracer"]["browse"]
+    line = [sys.executable, "-m", "rltracer_sqlite.browse.follow", str(index), root, f"--every={every}"]
+    line += [f"--tokenizer={browse['tokenizer']}"] if browse["tokenizer"] else []
+    return [*line, *(["--fts"] if browse["fts"] else [])]
 
 
 def prepare_index(root: Path, index: Path | None) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sqlite3
 import sys
 import time
@@ -19,41 +18,8 @@ if TYPE_CHECKING:
     from ..index.watch import Followed, Look, TextRefresh, Watch
     from ..search.refresh import Progress
     from ..sources.places import Root
+    from ..stopping import Stopping
     from .index import Options
-
-NAP_SECONDS = 0.1  # how soon a signal is noticed between two looks
-
-
-class Stopping:
-    """Whether a signal asked to stop: `with Stopping() as stopping:`. A second one stops at once.
-
-    SIGINT and SIGTERM do, and the end of the terminal, unless that is to be survived (nohup).
-    """
-
-    def __init__(self) -> None:
-        self.is_asked = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Stopping:
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        self._before = {number: signal.signal(number, self._ask) for number in numbers}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: object) -> None:
-        self.is_asked = True
-        self.__exit__()
-
-    def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds, or until it is time to stop."""
-        end = time.monotonic() + seconds
-        while not self.is_asked and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, NAP_SECONDS))
 
 
 class Status:
@@ -86,12 +52,13 @@ class Status:
 
 def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: float) -> None:
     """Follow runs until SIGINT or SIGTERM, and print what that gave. Raises IndexFileError."""
-    from ..index.watch import Followed, Stopped, Watch
+    from ..index.watch import Followed, Watch
+    from ..stopping import Stopped, Stopping
 
     runs = [Followed(root, _finder(root, options), options.steps, options.name, options.rule) for root in roots]
     started, read, status = time.monotonic(), 0, Status(options.quiet)
     with Stopping() as stopping:
-        with Watch(database, runs, _text_refresh(database) if options.fts else None) as watch:
+        with Watch(database, runs, _text_follower(database) if options.fts else None) as watch:
             status.say(f"Watching; stop with Ctrl-C. Look at it with: datasette {database}" if status.is_shown else "")
             progress = _progress(status, stopping)
             while not stopping.is_asked:
@@ -120,25 +87,18 @@ def _finder(root: Root, options: Options) -> Any:
     return find
 
 
-def _text_refresh(database: Path) -> TextRefresh:
+def _text_follower(database: Path) -> TextRefresh:
     from ..roots import Roots
-    from ..search import refresh_text
+    from ..search.refresh import text_follower
 
-    def refresh(connection: sqlite3.Connection, progress: Progress | None) -> str | None:
-        # Words of rewritten records stay until somebody builds anew: that takes minutes, and finds less meanwhile.
-        done = refresh_text(connection, Roots.for_database(database), progress, may_rebuild=False)
-        return " ".join(f"The texts of {name} cannot be read: {reason}" for name, reason in done.skipped.items())
-
-    return refresh
+    return text_follower(lambda: Roots.for_database(database))
 
 
 def _progress(status: Status, stopping: Stopping) -> Progress:
-    from ..index.watch import Stopped
     from .report import size
 
     def progress(read: int, total: int) -> None:
-        if stopping.is_asked:
-            raise Stopped
+        stopping.check()
         status.show(f"reading {size(read)} of {size(total)}")
 
     return progress

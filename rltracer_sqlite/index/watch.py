@@ -31,11 +31,7 @@ CLOSING_SECONDS = 5.0  # for readers and writers when the watch ends, as long as
 MOST_LOOKS_MISSED = 64
 GROWN_SHARE = 0.5  # new trajectories after which the planner's statistics are made anew while watching
 
-TextRefresh = Callable[[sqlite3.Connection, "Progress | None"], "str | None"]  # returns what could not be read
-
-
-class Stopped(Exception):
-    """Raised by a `Progress` that ends a look in its middle; what has been committed stays."""
+TextRefresh = Callable[[sqlite3.Connection, "Progress | None"], str]  # returns what could not be read
 
 
 @dataclass
@@ -87,9 +83,10 @@ class Watch:
     """
 
     def __init__(self, database: Path, runs: Sequence[Followed], refresh_text: TextRefresh | None = None) -> None:
-        self.database, self.runs, self.refresh_text = database, runs, refresh_text
+        self.database, self.runs, self.refresh_text = database, list(runs), refresh_text
         self.text_is_old = refresh_text is not None
-        self._lock = WriterLock(database, f"watching {', '.join(str(run.root) for run in runs)}"[:180], right=WATCHING)
+        what = ", ".join(str(run.root) for run in runs) or "what is opened"
+        self._lock = WriterLock(database, f"watching {what}"[:180], right=WATCHING)
         self._file: tuple[int, int] | None = None
 
     def __enter__(self) -> Watch:
@@ -116,7 +113,8 @@ class Watch:
     def look(self, progress: Progress | None = None) -> Look:
         """Read what is new. What cannot be read, or written, is said and tried again by the next look.
 
-        Raises IndexFileError where the database has gone, and sqlite3.DatabaseError where it is damaged.
+        A `progress` may raise Stopped. Raises IndexFileError where the database has gone, and sqlite3.DatabaseError
+        where it is damaged.
         """
         self._follow_file()
         look = Look()

@@ -67,6 +67,19 @@ def refresh_text(
     return done
 
 
+def text_follower(find_roots: Callable[[], Roots]) -> Callable[[sqlite3.Connection, Progress | None], str]:
+    """Return what brings the full text up to date while runs are followed; it returns what could not be read.
+
+    Words of rewritten records stay until somebody builds anew: that takes minutes, and finds less meanwhile.
+    """
+
+    def refresh(connection: sqlite3.Connection, progress: Progress | None) -> str:
+        done = refresh_text(connection, find_roots(), progress, may_rebuild=False)
+        return " ".join(f"The texts of {name} cannot be read: {reason}" for name, reason in done.skipped.items())
+
+    return refresh
+
+
 def _read_shards(
     connection: sqlite3.Connection, jobs: list[Job], done: TextRefreshed, progress: Progress | None
 ) -> None:
