@@ -13,7 +13,8 @@ import pytest
 
 from rltracer_sqlite.browse.follow import follow_opened
 from rltracer_sqlite.index.database import IndexFileError
-from rltracer_sqlite.index.watch import Followed, Watch
+from rltracer_sqlite.index.followed import Followed
+from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text
 from rltracer_sqlite.sources import source_for

@@ -16,7 +16,8 @@ from pathlib import Path
 import click
 
 from ..index.database import IndexFileError
-from ..index.watch import Followed, Watch
+from ..index.followed import Followed
+from ..index.watch import Watch
 from ..roots import Roots
 from ..sources import source_for
 from ..sources.base import SourceError

@@ -15,7 +15,8 @@ import click
 from . import printable
 
 if TYPE_CHECKING:
-    from ..index.watch import Followed, Look, TextRefresh, Watch
+    from ..index.followed import Followed
+    from ..index.watch import Look, TextRefresh, Watch
     from ..search.refresh import Progress
     from ..sources.places import Root
     from ..stopping import Stopping
@@ -52,13 +53,15 @@ class Status:
 
 def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: float) -> None:
     """Follow runs until SIGINT or SIGTERM, and print what that gave. Raises IndexFileError."""
-    from ..index.watch import Followed, Watch
+    from ..index.followed import Followed
+    from ..index.watch import Watch
     from ..stopping import Stopped, Stopping
 
     runs = [Followed(root, _finder(root, options), options.steps, options.name, options.rule) for root in roots]
     started, read, status = time.monotonic(), 0, Status(options.quiet)
     with Stopping() as stopping:
-        with Watch(database, runs, _text_follower(database) if options.fts else None) as watch:
+        text = _text_follower(database) if options.fts else None
+        with Watch(database, runs, text, options.jobs, options.executor) as watch:
             status.say(f"Watching; stop with Ctrl-C. Look at it with: datasette {database}" if status.is_shown else "")
             progress = _progress(status, stopping)
             while not stopping.is_asked:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..sources.base import LocatorError, Source, SourceError
-from ..sources.places import Root, file_status, relist, walk
+from ..sources.base import Source, SourceError
+from ..sources.places import relist
 from .database import (
     IndexFileError,
     analyze_if_grown,
@@ -19,8 +19,9 @@ from .database import (
     open_for_writing,
     transaction,
 )
+from .followed import Followed
 from .lock import WATCHING, WriterLock
-from .plan import Job, find_jobs, is_listed
+from .plan import find_jobs, is_listed
 from .refresh import Progress, Refreshed, refresh_run
 from .runs import ensure_run, set_success
 from .statistics import refresh_steps
@@ -28,39 +29,9 @@ from .statistics import refresh_steps
 OPENING_SECONDS = 30.0  # to wait for another writer before the first look
 LOOKING_SECONDS = 1.0  # and before each later one, which the next look makes up for
 CLOSING_SECONDS = 5.0  # for readers and writers when the watch ends, as long as a service is given to stop
-MOST_LOOKS_MISSED = 64
 GROWN_SHARE = 0.5  # new trajectories after which the planner's statistics are made anew while watching
 
 TextRefresh = Callable[[sqlite3.Connection, "Progress | None"], str]  # returns what could not be read
-
-
-@dataclass
-class Followed:
-    """A run that is followed. `find_source` is asked until it finds something to read at `root`.
-
-    `trouble` says why the last look could not read it, "" where it could.
-    """
-
-    root: Root
-    find_source: Callable[[], Source]
-    steps: Callable[[int | None], bool] = lambda step: True
-    name: str | None = None
-    rule: tuple[str, float] | None = None
-    source: Source | None = None
-    run_id: int | None = None
-    trouble: str = ""
-    unknown: object = None  # the files of which none was recognised when they were last looked into
-    tried: dict[str, Tried] = field(default_factory=dict)
-
-
-@dataclass
-class Tried:
-    """A shard that stays as it is and had to be read again and again: every time half as soon."""
-
-    size: int
-    mtime_ns: int
-    missed: int = 0
-    to_miss: int = 0
 
 
 @dataclass
@@ -79,11 +50,20 @@ class Watch:
     """The right to watch an index, and its connection while that is held: `with Watch(...) as watch: watch.look()`.
 
     Others may write between two looks. Raises IndexFileError where somebody watches the index already.
-    `refresh_text` brings the full text up to date after what was read, where that is wanted.
+    `refresh_text` brings the full text up to date after what was read, where that is wanted; `processes` and
+    `executor` are those of `refresh_run`.
     """
 
-    def __init__(self, database: Path, runs: Sequence[Followed], refresh_text: TextRefresh | None = None) -> None:
+    def __init__(
+        self,
+        database: Path,
+        runs: Sequence[Followed],
+        refresh_text: TextRefresh | None = None,
+        processes: int | None = 1,
+        executor: str | None = None,
+    ) -> None:
         self.database, self.runs, self.refresh_text = database, list(runs), refresh_text
+        self.processes, self.executor = processes, executor
         self.text_is_old = refresh_text is not None
         what = ", ".join(str(run.root) for run in runs) or "what is opened"
         self._lock = WriterLock(database, f"watching {what}"[:180], right=WATCHING)
@@ -139,13 +119,16 @@ class Watch:
             run.unknown = None
             raise SourceError(f"{run.root} " + ("does not exist yet." if run.source is None else "has vanished."))
         if run.source is None:
-            run.source = _recognised(run)
+            run.source = run.recognised()
         if run.run_id is not None and not self._has_news(run, run.source, run.run_id):
             return None
         with WriterLock(self.database, "watching", wait=LOOKING_SECONDS):
             if run.run_id is None:
                 run.run_id = self._ensure(run, run.source)
-            return refresh_run(self.connection, run.source, run.root, run.run_id, run.steps, progress=progress)
+            return refresh_run(
+                self.connection, run.source, run.root, run.run_id, run.steps, False, progress,
+                self.processes, self.executor,
+            )  # fmt: skip
 
     def _ensure(self, run: Followed, source: Source) -> int:
         run_id = ensure_run(self.connection, source, run.root, run.name)
@@ -157,7 +140,7 @@ class Watch:
         shards = list(source.shards(run.root))
         wanted = [shard for shard in shards if not shard.aside and run.steps(shard.step)]
         jobs = find_jobs(self.connection, run_id, run.root, wanted)
-        due = [job for job in jobs if _is_due(run.tried, job)]
+        due = [job for job in jobs if run.is_due(job)]
         return bool(due) or not is_listed(self.connection, run_id, shards)
 
     def _finish(self, look: Look, progress: Progress | None) -> None:
@@ -214,35 +197,3 @@ class Watch:
                 finish_writing(self.connection)
         except (IndexFileError, sqlite3.Error):
             self.connection.close()  # all that was read is committed; the next writer tidies up
-
-
-def _is_due(tried: dict[str, Tried], job: Job) -> bool:
-    """Say whether a shard is to be read now: one that was read before and has not changed since could not be read."""
-    last = tried.get(job.shard.path)
-    if last is None or (last.size, last.mtime_ns) != (job.size, job.mtime_ns):
-        tried[job.shard.path] = Tried(job.size, job.mtime_ns)
-        return True
-    if last.missed < last.to_miss:
-        last.missed += 1
-        return False
-    last.missed, last.to_miss = 0, min(2 * last.to_miss + 1, MOST_LOOKS_MISSED)
-    return True
-
-
-def _recognised(run: Followed) -> Source:
-    """Return the source of a run. Its files are only looked into again when one of them has changed."""
-    files = _listing(run.root)
-    if files == run.unknown:
-        raise SourceError(run.trouble)
-    run.unknown = files
-    return run.find_source()
-
-
-def _listing(root: Root) -> list[tuple[str, int, int]]:
-    if root.is_file():
-        return [("", *file_status(root)(root.name))]
-    status, found = file_status(root), []
-    for listed in walk(root):
-        with suppress(OSError, LocatorError):
-            found.append((listed.path, *status(listed.path)))
-    return found

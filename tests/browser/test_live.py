@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.index.watch import Followed, Watch
+from rltracer_sqlite.index.followed import Followed
+from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.sources import source_for
 from tests.layouts import append
 from tests.layouts.records import message, trace
