@@ -15,10 +15,12 @@ from click.testing import CliRunner, Result
 from rltracer_sqlite import IndexedAdapter, PrimeRLAdapter, RLTracer
 from rltracer_sqlite.adapter import load_trajectory, open_run
 from rltracer_sqlite.cli import group
+from rltracer_sqlite.index import parts
 from rltracer_sqlite.index.database import open_index
+from rltracer_sqlite.index.plan import Job
 from rltracer_sqlite.roots import RootNotAllowed, Roots, remember_root, remembered_roots
 from rltracer_sqlite.sources import remote_file, remote_requests, source_for
-from rltracer_sqlite.sources.base import LocatorError, SourceError
+from rltracer_sqlite.sources.base import START, Entry, LocatorError, SourceError
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.remote import RemoteRoot
 from tests.indexing import index, rows, value
@@ -91,6 +93,19 @@ def test_each_byte_is_read_once_in_growing_pieces(s3: S3Server, database: Path) 
     assert asked_bytes(s3) == len(data)
     assert len(s3.asked("GET")) <= 3 + len(data) / PIECE
     assert [request.method for request in s3.asked("LIST", "HEAD")] == ["LIST"]
+
+
+def test_the_parts_of_a_file_are_read_about_once(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = lines(range(2000), "x" * 1000)
+    s3.put(f"my-run/{ALL}", data)
+    monkeypatch.setattr(parts, "PART_BYTES", 256 << 10)
+    root = RemoteRoot(ROOT)
+    source = source_for(root)
+    [shard] = source.shards(root)
+    planned = parts.Parts(source, root, [Job(shard, 1, START, len(data), 0, again=False)])
+    found = [one for part in planned for batch in parts.scan_part(source, RemoteRoot(ROOT), part) for one in batch]
+    assert sum(isinstance(one, Entry) for one in found) == 2000
+    assert len(data) <= asked_bytes(s3) <= len(data) * 1.1
 
 
 def test_files_are_listed_by_the_thousand_and_small_ones_read_at_once(s3: S3Server, database: Path) -> None:

@@ -50,6 +50,8 @@ def complete_lines(reader: ByteReader, start: int = 0, stop: int | None = None) 
     """
     buffer, kept, base = bytearray(CHUNK_BYTES), 0, start
     last = sys.maxsize if stop is None else stop
+    if stop is not None and (told := getattr(reader, "told_to_stop", None)):
+        told(stop)
     while base < last:
         if kept > MAX_LINE_BYTES:
             raise LocatorError(

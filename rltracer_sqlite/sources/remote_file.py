@@ -60,6 +60,7 @@ class RemoteFile:
     def __init__(self, root: RemoteRoot, file: str) -> None:
         self.root, self.file = root, file
         self.end = root.status(file)[0]
+        self.stop = self.end  # where reading on and on will end
         self.reached = -1  # the end of the last request
         self.window = FIRST
         self.ahead: tuple[int, Future[bytes]] | None = None
@@ -67,6 +68,10 @@ class RemoteFile:
 
     def size(self) -> int:
         return self.end
+
+    def told_to_stop(self, stop: int) -> None:
+        """Take note that hardly anything from `stop` on will be read, so that it is not read ahead."""
+        self.stop = stop
 
     def pread(self, length: int, offset: int) -> bytes:
         parts: list[bytes | memoryview] = []
@@ -126,6 +131,8 @@ class RemoteFile:
                 wanted = SMALL if self.end <= SMALL else FIRST
             else:
                 wanted = min(max(length, FIRST), LARGEST)
+        if not exactly and self.stop < self.end:
+            wanted = min(wanted, self.stop - offset) if offset < self.stop else length
         end = min(offset + wanted, self.end)
         if exactly and end == self.end and offset != self.reached:
             return max(0, min(offset, end - END)), end
@@ -133,10 +140,11 @@ class RemoteFile:
 
     def _read_ahead(self) -> None:
         """Ask for the next piece while this one is used, once it is clear that the file is read on and on."""
-        if self.window < LARGEST or self.reached >= self.end:
+        last = min(self.end, self.stop)
+        if self.window < LARGEST or self.reached >= last:
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        start, end = self.reached, min(self.reached + self.window, self.end)
+        start, end = self.reached, min(self.reached + self.window, last)
         self.pool = self.pool or ThreadPoolExecutor(1, thread_name_prefix="rltracer-read-ahead")
         self.ahead = (start, self.pool.submit(self.root.read_range, self.file, start, end))
