@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rltracer_sqlite.roots import RootNotAllowed, Roots, forget_root, remember_root, remembered_roots, roots_file
-from rltracer_sqlite.sources import source_for
+from rltracer_sqlite.sources import remote_file, source_for
 from rltracer_sqlite.sources.base import LocatorError, SourceError
 from rltracer_sqlite.sources.files import open_shard, read_bytes
 from rltracer_sqlite.sources.places import place, walk
@@ -86,6 +88,33 @@ def test_a_remote_run_gives_the_index_of_a_local_one(memory: Any, tmp_path: Path
         index(tmp_path / database, run)
     assert content(tmp_path / "remote") == content(tmp_path / "local")
     assert value(tmp_path / "remote", "select count(*) from trajectories") > 0
+
+
+DATA = os.urandom(5000)
+PLACES = st.lists(st.tuples(st.booleans(), st.integers(0, 5200), st.integers(1, 1500)), max_size=12)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PLACES, st.integers(1, 300), st.integers(300, 900), st.integers(0, 5000))
+def test_any_order_of_reading_gives_the_bytes(
+    memory: Any, places: list[tuple[bool, int, int]], first: int, largest: int, stop: int
+) -> None:
+    memory.pipe_file("/run/a.bin", DATA)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in {"FIRST": first, "SMALL": 200, "END": 100, "LARGEST": largest, "HELD_BYTES": 2000}.items():
+            patch.setattr(remote_file, name, size)
+        with open_shard(RemoteRoot("memory://run"), "a.bin") as reader:
+            reader.told_to_stop(stop)  # type: ignore[attr-defined]
+            at = 0
+            for exactly, offset, length in places:
+                assert reader.pread(length, offset) == DATA[offset : offset + length]
+                buffer = bytearray(length)
+                count = reader.read_into(memoryview(buffer), at if exactly else offset)
+                at = at if exactly else offset
+                assert buffer[:count] == DATA[at : at + count]
+                assert count or at >= len(DATA)
+                at += count
+            memory.store.clear()
 
 
 def test_one_file_is_a_run_too(memory: Any, tmp_path: Path) -> None:

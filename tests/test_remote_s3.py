@@ -291,6 +291,17 @@ def test_a_server_that_does_not_answer_is_given_up(
     assert "there was no answer in time" in problems(database)[0]
 
 
+def test_a_server_that_is_gone_is_not_asked_for_every_file(s3: S3Server, database: Path) -> None:
+    for step in range(1, 9):
+        s3.put(f"my-run/step_{step}/train/all/traces.jsonl", lines([step]))
+    with s3.failing(refusing("500 InternalError")):
+        refresh(database)
+    assert len(s3.asked("GET")) == 3 * remote_requests.ATTEMPTS
+    assert value(database, "select count(*) from shards where state = 'unread'") == 8
+    assert refresh(database).read_shards == 8
+    assert count(database) == 8
+
+
 def test_a_place_that_cannot_be_listed_changes_nothing(s3: S3Server, database: Path) -> None:
     s3.put(f"my-run/{ALL}", lines(range(5)))
     refresh(database)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Status = tuple[int, int]  # bytes, and a number that changes with the content: see `_status`
 SECOND = 1_000_000_000
+GIVEN_UP = 3  # requests without an answer, after which the further files of a run are not waited for
 LINK = -1  # instead of the size of what is a link
 ETAGS = ("ETag", "etag", "generation", "blob_id", "md5Hash", "content_md5")
 TIMES = ("LastModified", "mtime", "updated", "last_modified", "created")
@@ -52,6 +53,7 @@ class RemoteRoot:
         self._connection: tuple[int, Any, str] | None = None
         self._copy: tuple[str, Status, _Descriptor] | None = None
         self._connecting = threading.Lock()
+        self._unanswered = 0  # requests in a row that were given up
 
     # What a Path has too.
 
@@ -117,7 +119,7 @@ class RemoteRoot:
 
     def forget(self) -> None:
         """Forget what was listed and read, so that the run is looked at anew."""
-        self.held, self._listing, self._statuses, self._copy = Held(), None, {}, None
+        self.held, self._listing, self._statuses, self._copy, self._unanswered = Held(), None, {}, None, 0
 
     def files(self) -> dict[str, Status]:
         """Return the files below the root with their status, or "" where it is one file itself."""
@@ -155,10 +157,17 @@ class RemoteRoot:
 
     def read_range(self, file: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from `start` up to `end`, which it has. Raises LocatorError."""
+        if self._unanswered >= GIVEN_UP:
+            raise RemoteError(f"{self.url}: {file} was not asked for, since the last requests had no answer either.")
         try:
-            return ask(f"{self.url}: {file}", lambda: self._fetched(file, start, end))
+            data = ask(f"{self.url}: {file}", lambda: self._fetched(file, start, end))
         except FileNotFoundError:
             raise LocatorError(f"{file} is not there any more (looked under {self.url}).") from None
+        except RemoteError as error:
+            self._unanswered = self._unanswered + 1 if error.may_pass else 0
+            raise
+        self._unanswered = 0
+        return data
 
     def read(self, file: str, offset: int, length: int) -> bytes:
         """Return at most `length` bytes of a file in one request. Raises FileNotFoundError or LocatorError."""
@@ -245,7 +254,8 @@ class RemoteRoot:
     def _list(self) -> dict[str, Status]:
         system, base = self._system()
         try:
-            found = ask(self.url, lambda: _listed(system, base))
+            # What lists asks again for each page by itself; all pages anew would take long.
+            found = ask(self.url, lambda: _listed(system, base), attempts=1)
         except FileNotFoundError:
             return {}
         inside = {name[len(base) + 1 :]: _status(info) for name, info in found.items() if name.startswith(f"{base}/")}

@@ -37,13 +37,23 @@ TIMEOUT = 120.0  # seconds for one answer, a listing apart
 LISTING_TIMEOUT = 900.0
 CONNECT_TIMEOUT = 20.0
 KEEP_ALIVE = 30  # seconds
-PASSING = {errno.EIO, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ECONNRESET, errno.EPIPE}
-PASSING_NAMES = re.compile(r"Timeout|Payload|IncompleteRead|ServerDisconnected|ConnectionClosed|ResponseStreaming")
+PASSING = {
+    errno.EIO,
+    getattr(errno, "EREMOTEIO", 121),
+    errno.EAGAIN,
+    errno.EBUSY,
+    errno.ETIMEDOUT,
+    errno.ECONNRESET,
+    errno.EPIPE,
+}
+PASSING_NAMES = re.compile(r"Timeout|Payload|IncompleteRead|ServerDisconnected|Connection|ResponseStreaming")
 MAX_SENTENCE = 200
 
 
 class RemoteError(LocatorError):
-    """A remote run that cannot be read, in a sentence that says why."""
+    """A remote run that cannot be read, in a sentence that says why; `may_pass`: later it may be."""
+
+    may_pass = False
 
 
 class Truncated(OSError):
@@ -109,19 +119,23 @@ def _over_ssh(url: str) -> tuple[Any, str]:
     return system, SFTPFileSystem._strip_protocol(url)
 
 
-def ask(where: str, call: Callable[[], Answer]) -> Answer:
+def ask(where: str, call: Callable[[], Answer], attempts: int | None = None) -> Answer:
     """Return an answer, asking again a few times where the fault may pass.
 
     Raises FileNotFoundError, ImportError, or RemoteError with a sentence about `where`.
     """
-    for attempt in range(ATTEMPTS):
+    attempts = attempts or ATTEMPTS
+    for attempt in range(attempts):
         try:
             return call()
         except (FileNotFoundError, ImportError, SourceError):
             raise
         except Exception as error:  # each file system raises what the library behind it raises
-            if attempt == ATTEMPTS - 1 or not _may_pass(error):
-                raise RemoteError(f"{where} cannot be read: {_sentence(error)}.") from None
+            may_pass = _may_pass(error)
+            if attempt == attempts - 1 or not may_pass:
+                told = RemoteError(f"{where} cannot be read: {_sentence(error)}.")
+                told.may_pass = may_pass
+                raise told from None
         time.sleep(PAUSE * 4**attempt)
     raise AssertionError
 
