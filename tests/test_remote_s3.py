@@ -17,7 +17,9 @@ from rltracer_sqlite.adapter import load_trajectory, open_run
 from rltracer_sqlite.cli import group
 from rltracer_sqlite.index import parts
 from rltracer_sqlite.index.database import open_index
+from rltracer_sqlite.index.followed import Followed
 from rltracer_sqlite.index.plan import Job
+from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.roots import RootNotAllowed, Roots, remember_root, remembered_roots
 from rltracer_sqlite.sources import remote_file, remote_requests, source_for
 from rltracer_sqlite.sources.base import START, Entry, LocatorError, SourceError
@@ -142,6 +144,22 @@ def test_an_object_of_the_same_size_and_second_is_told_by_its_etag(s3: S3Server,
     refresh(database)
     s3.put(f"my-run/{ALL}", lines(range(5), "42"))
     assert refresh(database).read_shards == 1
+
+
+def test_a_watch_lists_and_reads_what_is_new(s3: S3Server, database: Path) -> None:
+    root = RemoteRoot(ROOT)
+    s3.put(f"my-run/{ALL}", lines(range(5)))
+    with Watch(database, [Followed(root, lambda: source_for(root))]) as watch:
+        watch.look()
+        s3.requests.clear()
+        watch.look()
+        assert [request.method for request in s3.asked()] == ["LIST"]
+        s3.put(f"my-run/{ALL}", lines(range(8)))
+        assert watch.look().read_bytes == len(lines(range(5, 8)))
+        s3.delete(f"my-run/{ALL}")
+        watch.look()
+        assert "has vanished" in watch.runs[0].trouble
+    assert count(database) == 8
 
 
 def test_a_torn_line_waits_and_is_read_when_complete(s3: S3Server, database: Path) -> None:
