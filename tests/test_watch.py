@@ -267,6 +267,28 @@ def test_a_watch_leaves_a_plain_file_with_statistics(run: Path, database: Path) 
     assert value(database, "select count(*) > 0 from sqlite_stat1 where tbl = 'trajectories'") == 1
 
 
+def test_the_log_is_bounded_as_soon_as_readers_allow(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rltracer_sqlite.index.database.LARGEST_LOG", 1)
+    append(run / ALL, record("t0"))
+    log = Path(f"{database}-wal")
+    with watching(database, run) as watch:
+        watch.connection.execute("pragma busy_timeout = 50")
+        watch.look()
+        assert log.stat().st_size == 0
+        reader = sqlite3.connect(database, isolation_level=None)
+        reader.execute("begin")
+        reader.execute("select count(*) from trajectories").fetchall()
+        append(run / ALL, record("t1"))
+        assert watch.look().trouble == ""
+        assert log.stat().st_size > 0
+        reader.close()
+        append(run / ALL, record("t2"))
+        watch.look()
+        assert log.stat().st_size == 0
+
+
 def test_a_full_disk_is_said_and_what_was_written_is_consistent(run: Path, database: Path) -> None:
     append(run / ALL, record("t0"))
     with watching(database, run) as watch:

@@ -9,6 +9,7 @@ from pathlib import Path
 APPLICATION_ID = 0x524C5472  # "RLTr"
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
+LARGEST_LOG = 1 << 26  # bytes
 
 
 class IndexFileError(ValueError):
@@ -54,6 +55,16 @@ def begin_writing(connection: sqlite3.Connection) -> None:
     connection.execute("pragma synchronous = normal")
     # 32 MiB of log instead of 4 between two checkpoints, each of which waits for the disk.
     connection.execute("pragma wal_autocheckpoint = 8192")
+
+
+def bound_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Begin the write-ahead log anew where it has become large, which readers that never rest keep it from by itself.
+
+    Waits for them as long as the connection waits for any lock; where that is too short, the next time will do.
+    """
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size > LARGEST_LOG:
+        connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
 
 def finish_writing(connection: sqlite3.Connection) -> None:

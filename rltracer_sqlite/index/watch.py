@@ -15,6 +15,7 @@ from .database import (
     IndexFileError,
     analyze_if_grown,
     begin_writing,
+    bound_log,
     finish_writing,
     open_for_writing,
     transaction,
@@ -152,6 +153,7 @@ class Watch:
                 self.text_is_old = False
             if look.read_bytes:
                 analyze_if_grown(self.connection, GROWN_SHARE)
+                bound_log(self.connection, self.database)
         except (IndexFileError, sqlite3.OperationalError) as error:
             look.trouble = self._unwritten(error)
 

@@ -39,10 +39,11 @@ def watch(run, tmp_path):
         yield watch
 
 
-@pytest.fixture(params=["/", "/under/"])
+@pytest.fixture
 def live(request, browser, watch):
-    """Return a function that opens a page of the growing run; the same under a base_url."""
-    with serving(watch.database, base_url=request.param) as address:
+    """Return a function that opens a page of the growing run, under a base_url where the test names one."""
+    base = getattr(request, "param", "/")
+    with serving(watch.database, base_url=base) as address:
         context = browser.new_context(viewport={"width": 1000, "height": 500})
         complaints: list[str] = []
 
@@ -50,7 +51,7 @@ def live(request, browser, watch):
             page = context.new_page()
             page.on("console", lambda said: complaints.append(said.text))
             page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.goto(f"{address}{request.param}-/rltracer/x/{path}")
+            page.goto(f"{address}{base}-/rltracer/x/{path}")
             return page
 
         yield open_at
@@ -64,7 +65,11 @@ def ask(page):
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
-@pytest.mark.parametrize("path", ["", "run/1", "step/1/1", "group/1"])
+@pytest.mark.parametrize(
+    ("live", "path"),
+    [("/", ""), ("/", "run/1"), ("/under/", "step/1/1"), ("/under/", "group/1")],
+    indirect=["live"],
+)
 def test_what_is_new_is_shown_when_asked_for(live, watch, run, path):
     page = live(path)
     ask(page)

@@ -1,0 +1,361 @@
+"""Load a server as fifty readers would, while `--watch` indexes a growing run: errors, times and memory.
+
+    python -m benchmarks.load --minutes 10 --out load.json
+
+Makes a run out of the texts of the sample, watches it with `rltracer-index --watch --fts`, serves the index with the
+installed Datasette, and sends requests of every kind over as many connections as there are readers, one after the
+other and without a pause. One more reader begins an export and then reads no more. Needs Linux for the memory.
+The exit code is 1 where a request failed. A refusal (429 or 503) is counted by itself: it is an answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from rltracer_sqlite.browse.process import safe_environment
+from rltracer_sqlite.sample import write_sample
+
+REFUSED = (429, 503)
+WORDS = ("triangle", "python", "zaun", "port")
+STALLED = "/load/trajectories.sft?_per_prompt=all"
+WATCH = "from rltracer_sqlite.cli.index import main; main()"
+PER_STEP = 400  # trajectories of a step of the growing run
+TIMEOUT = 60.0  # seconds until an answer that has not come is an error
+
+# How often each kind is asked for: mostly pages, as people do.
+KINDS: dict[str, tuple[int, Callable[[random.Random, Run], str]]] = {
+    "overview": (2, lambda chance, run: "/-/rltracer/load/"),
+    "run": (2, lambda chance, run: "/-/rltracer/load/run/1"),
+    "step": (6, lambda chance, run: f"/-/rltracer/load/step/1/{chance.randint(1, run.step)}"),
+    "group": (6, lambda chance, run: f"/-/rltracer/load/group/{chance.randint(1, run.groups)}"),
+    "trajectory": (10, lambda chance, run: f"/-/rltracer/load/trajectory/{chance.randint(1, run.first)}"),
+    "record": (2, lambda chance, run: f"/-/rltracer/load/trajectory/{chance.randint(1, run.first)}/record"),
+    "is there news": (10, lambda chance, run: f"/-/rltracer/load/live/step/1/{chance.randint(1, run.step)}"),
+    "table": (4, lambda chance, run: f"/load/trajectories?_sort_desc=reward&step={chance.randint(1, run.step)}"),
+    "facets": (3, lambda chance, run: "/load/trajectories.json?_facet=env&_facet=stop_condition&_facet=step&_size=0"),
+    "pass rates": (2, lambda chance, run: "/load/prompt_groups?_facet_pass_rate=pass_rate&_size=20"),
+    "search": (4, lambda chance, run: f"/-/rltracer/load/search?q={chance.choice(WORDS)}"),
+    "export": (1, lambda chance, run: f"/load/trajectories.sft?step={chance.randint(1, run.step)}&_per_prompt=2"),
+}  # fmt: skip
+
+
+@dataclass
+class Run:
+    """The growing run: its folder, and how far it is."""
+
+    folder: Path
+    texts: list[str]
+    written: int = 0
+    first: int = 1  # trajectories that are in the index for sure
+    groups: int = 1
+
+    @property
+    def step(self) -> int:
+        """Return a step that has been read for sure."""
+        return max((self.first - 1) // PER_STEP, 1)
+
+    def write(self, count: int) -> None:
+        """Append trajectories, each with an id of its own."""
+        for _ in range(count):
+            text, step = self.texts[self.written % len(self.texts)], self.written // PER_STEP + 1
+            file = self.folder / f"rollouts/step_{step}/train/all/traces.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a", encoding="utf-8") as stream:
+                stream.write(text.replace("ID-OF-THIS-ONE", f"{self.written:032x}"))
+            self.written += 1
+
+
+@dataclass
+class Measured:
+    """What the readers met with, by kind of request."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    refused: Counter[str] = field(default_factory=Counter)
+    errors: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    memory: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))  # (minute, MB)
+    stalled: str = "not ended by the server"
+    largest_log: int = 0  # bytes
+    lags: list[float] = field(default_factory=list)  # seconds from a written line to its row
+
+
+def main() -> None:
+    """Run the load and print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--readers", type=int, default=50)
+    parser.add_argument("--trajectories", type=int, default=4_000, help="in the run when the load begins")
+    parser.add_argument("--rate", type=int, default=20, help="trajectories that are written each second")
+    parser.add_argument("--out", type=Path, help="a file for the numbers as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="rltracer-load-") as folder:
+        measured = load(Path(folder), options)
+    report = described(measured, options)
+    print(as_text(report))
+    if options.out:
+        options.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    sys.exit(1 if report["errors"] else 0)
+
+
+def load(folder: Path, options: argparse.Namespace) -> Measured:
+    """Make the run, watch it, serve it and read it for as long as was asked for."""
+    run, measured, database = Run(folder / "run", sample_texts(folder / "sample")), Measured(), folder / "load.sqlite"
+    run.write(options.trajectories)
+    watch = [sys.executable, "-c", WATCH, str(database), str(run.folder), "--watch", "--fts", "--quiet"]
+    with process(watch, folder / "watch.log") as watcher:
+        until(lambda: in_index(database, "trajectories_text_digests") >= options.trajectories, watcher)
+        run.first, run.groups = in_index(database, "trajectories"), in_index(database, "prompt_groups")
+        port = free_port()
+        serve = [sys.executable, "-m", "datasette", "serve", str(database), "--port", str(port)]
+        with process([*serve, "--setting", "suggest_facets", "off"], folder / "serve.log") as server:
+            until(lambda: answers(port), server)
+            end = time.monotonic() + options.minutes * 60
+            others = [
+                threading.Thread(target=keep_writing, args=(run, options.rate, database, measured, end)),
+                threading.Thread(
+                    target=keep_weighing, args=({"server": server, "watcher": watcher}, database, measured, end)
+                ),
+                threading.Thread(target=stall, args=(port, measured, end)),
+            ]
+            readers = [
+                threading.Thread(target=keep_reading, args=(port, run, measured, number, end))
+                for number in range(options.readers)
+            ]
+            for thread in [*others, *readers]:
+                thread.start()
+            for thread in [*others, *readers]:
+                thread.join()
+            for name, one in (("server", server), ("watcher", watcher)):
+                if one.poll() is not None:
+                    measured.errors[name][f"ended with exit code {one.returncode}"] += 1
+    for name in ("watch", "serve"):
+        if "Traceback" in (text := (folder / f"{name}.log").read_text(errors="replace")):
+            measured.errors[name][text[text.index("Traceback") :][-400:]] += 1
+    return measured
+
+
+def keep_reading(port: int, run: Run, measured: Measured, number: int, end: float) -> None:
+    """Send one request after the other."""
+    chance = random.Random(number)
+    kinds, weights = list(KINDS), [weight for weight, _ in KINDS.values()]
+    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    while time.monotonic() < end:
+        kind = chance.choices(kinds, weights)[0]
+        address, started = KINDS[kind][1](chance, run), time.perf_counter()
+        try:
+            connection.request("GET", address)
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, HTTPException) as error:
+            measured.errors[kind][f"{type(error).__name__}: {error} at {address}"] += 1
+            connection.close()
+            continue
+        if answer.status in REFUSED:
+            measured.refused[kind] += 1
+        elif answer.status != 200:
+            measured.errors[kind][f"{answer.status} at {address}: {body[:200]!r}"] += 1
+        else:
+            measured.seconds[kind].append(time.perf_counter() - started)
+    connection.close()
+
+
+def keep_writing(run: Run, rate: int, database: Path, measured: Measured, end: float) -> None:
+    """Write so many trajectories each second, and now and then wait until the last one is in the index."""
+    while time.monotonic() < end:
+        started = time.monotonic()
+        run.write(rate)
+        while (known := in_index(database, "trajectories")) < run.written and time.monotonic() < end:
+            time.sleep(0.05)
+        measured.lags.append(time.monotonic() - started)
+        run.first = known
+        time.sleep(max(0.0, 1.0 - (time.monotonic() - started)))
+
+
+def keep_weighing(
+    processes: dict[str, subprocess.Popen[bytes]], database: Path, measured: Measured, end: float
+) -> None:
+    """Note the memory of processes, and the size of the database's write-ahead log, every second."""
+    began = time.monotonic()
+    while time.monotonic() < end:
+        for name, one in processes.items():
+            measured.memory[name].append(((time.monotonic() - began) / 60, resident(one.pid)))
+        with suppress(OSError):
+            measured.largest_log = max(measured.largest_log, Path(f"{database}-wal").stat().st_size)
+        time.sleep(1.0)
+
+
+def stall(port: int, measured: Measured, end: float) -> None:
+    """Begin an export of everything, read a little and then no more; note whether the server ends it."""
+    began = time.monotonic()
+    with closing(socket.create_connection(("127.0.0.1", port))) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(f"GET {STALLED} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        connection.recv(1000)
+        while time.monotonic() < end:
+            time.sleep(1.0)
+            if has_ended(port, connection):
+                measured.stalled = f"ended by the server after {time.monotonic() - began:.0f} s"
+                return
+
+
+def has_ended(port: int, connection: socket.socket) -> bool:
+    """Say whether the other side has given a connection up, without reading from it."""
+    local = connection.getsockname()[1]
+    # State 01 is an established connection; see proc(5).
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        parts = line.split()
+        if int(parts[1].split(":")[1], 16) == port and int(parts[2].split(":")[1], 16) == local:
+            return parts[3] != "01"
+    return True
+
+
+def sample_texts(folder: Path) -> list[str]:
+    """Return the lines of the sample run's training steps, with a mark where their ids were."""
+    write_sample(folder)
+    texts = []
+    for file in sorted(folder.rglob("train/all/traces.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
+            record = json.loads(line)
+            for trace in record.get("traces") or [record]:
+                line = line.replace(trace["id"], "ID-OF-THIS-ONE")
+            if len(record.get("traces") or [record]) == 1:
+                texts.append(line)
+    return texts
+
+
+@contextmanager
+def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command; it is asked to stop at the end."""
+    with log.open("wb") as output:
+        started = subprocess.Popen(command, stdout=output, stderr=output, env=safe_environment())
+        try:
+            yield started
+        finally:
+            started.terminate()
+            started.wait()
+
+
+def until(condition: Callable[[], bool], watched: subprocess.Popen[bytes]) -> None:
+    """Wait for a condition as long as a process lives."""
+    while not condition():
+        if watched.poll() is not None:
+            raise SystemExit(f"{watched.args!r} ended with exit code {watched.returncode}.")
+        time.sleep(0.1)
+
+
+def in_index(database: Path, table: str) -> int:
+    """Return the number of rows of a table; 0 where it is not there yet."""
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def answers(port: int) -> bool:
+    """Say whether the server is there."""
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def resident(pid: int) -> float:
+    """Return the megabytes of memory that a process has now; 0 where it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1000 for line in status.splitlines() if line.startswith("VmRSS")), 0.0)
+
+
+def described(measured: Measured, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what was measured as plain values: milliseconds, megabytes, and megabytes a minute."""
+    kinds = {
+        kind: {
+            "requests": len(seconds),
+            "p50_ms": round(1000 * statistics.median(seconds)),
+            "p95_ms": round(1000 * percentile(seconds, 0.95)),
+            "worst_ms": round(1000 * max(seconds)),
+        }
+        for kind, seconds in sorted(measured.seconds.items())
+    }
+    memory = {
+        name: {"peak_mb": round(max(mb for _, mb in found)), "slope_mb_per_minute": round(slope(found), 2)}
+        for name, found in measured.memory.items()
+    }
+    return {
+        "minutes": options.minutes,
+        "readers": options.readers,
+        "requests": sum(one["requests"] for one in kinds.values()),
+        "kinds": kinds,
+        "refused": dict(measured.refused),
+        "errors": {kind: dict(found.most_common(5)) for kind, found in measured.errors.items()},
+        "memory": memory,
+        "index_lag_s": {"p50": round(statistics.median(measured.lags), 1), "worst": round(max(measured.lags), 1)},
+        "largest_log_mb": round(measured.largest_log / 1e6),
+        "stalled_download": measured.stalled,
+    }
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return the smallest value that this share of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """Return how much the second of two numbers grows with the first, over the second half: the first one warms up."""
+    late = points[len(points) // 2 :]
+    return statistics.linear_regression(*zip(*late, strict=True)).slope if len(late) > 2 else 0.0
+
+
+def as_text(report: dict[str, Any]) -> str:
+    """Return the report for people, as Markdown."""
+    lines = [
+        f"{report['requests']:,} requests by {report['readers']} readers in {report['minutes']:g} minutes.\n",
+        "| kind | requests | p50 ms | p95 ms | worst ms | refused | errors |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for kind in KINDS:
+        one = report["kinds"].get(kind, {"requests": 0, "p50_ms": "", "p95_ms": "", "worst_ms": ""})
+        failed = sum(report["errors"].get(kind, {}).values())
+        refused = report["refused"].get(kind, 0)
+        lines.append(f"| {kind} | " + " | ".join(str(value) for value in (*one.values(), refused, failed)) + " |")
+    lines.append("")
+    for name, one in report["memory"].items():
+        lines.append(f"Memory of the {name}: at most {one['peak_mb']} MB, {one['slope_mb_per_minute']:+} MB a minute.")
+    lag = report["index_lag_s"]
+    lines.append(f"From a written line to its row: {lag['p50']} s, at worst {lag['worst']} s.")
+    lines.append(f"The write-ahead log had at most {report['largest_log_mb']} MB.")
+    lines.append(f"The stalled download was {report['stalled_download']}.")
+    lines += [
+        f"Error, {kind}: {count} × {what}" for kind, one in report["errors"].items() for what, count in one.items()
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
