@@ -98,6 +98,19 @@ def test_a_look_at_nothing_new_opens_no_file_and_writes_nothing(
         assert (watch.connection.execute("pragma data_version").fetchone(), watch.connection.total_changes) == before
 
 
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+def test_a_second_look_finds_nothing_new(tmp_path: Path, database: Path, name: str) -> None:
+    written = LAYOUTS[name](tmp_path / "run")
+    for step in written.steps:  # a file whose place tells the step and no split
+        batch = written.root / f"batches/step_{step}/rank_0.bin"
+        batch.parent.mkdir(parents=True)
+        batch.write_bytes(b"no batch")
+    with watching(database, written.root) as watch:
+        assert len(watch.look().read) == 1
+        assert watch.look().read == []
+    assert value(database, "select count(*) from steps where split is null and trajectories = 0") == 0
+
+
 def test_a_run_that_is_not_there_yet_and_one_without_rollouts_are_waited_for(
     tmp_path: Path, run: Path, database: Path
 ) -> None:

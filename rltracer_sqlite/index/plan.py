@@ -96,7 +96,10 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
 
 
 def _new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> set[tuple[int, str | None]]:
-    known = set(connection.execute("select step, split from steps where run_id = ?", (run_id,)))
+    rows = connection.execute("select step, split, trajectories from steps where run_id = ?", (run_id,)).fetchall()
+    known = {(step, split) for step, split, _ in rows}
+    # A step that has been read has the splits of its records, also where its place names none.
+    known |= {(step, None) for step, _, trajectories in rows if trajectories}
     return {(shard.step, shard.split) for shard in shards if shard.step is not None and not shard.aside} - known
 
 
