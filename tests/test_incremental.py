@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rltracer_sqlite.sources import files
+from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
 
@@ -285,3 +287,28 @@ def test_a_path_that_turns_out_to_be_text_keeps_its_column_and_its_values(run: P
     ]
     types = dict(rows(database, "select name, type from pragma_table_info('trajectories')"))
     assert (types["info_x"], types["reward_r"]) == ("TEXT", "REAL")
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_file_that_is_rewritten_while_it_is_read_is_read_again(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    plain = PrimeRLSource.scan
+
+    def rewriting(self: PrimeRLSource, root: Path, *place: Any) -> Iterator[Any]:
+        yield from plain(self, root, *place)
+        other = run / "being-written"
+        other.write_bytes(line(record("t3")) + (b"" if in_place else line(record("late", "x" * 20_000))))
+        if in_place:
+            (run / ALL).write_bytes(other.read_bytes())
+            other.unlink()
+        else:
+            other.replace(run / ALL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrimeRLSource, "scan", rewriting)
+        index(database, run)
+    assert value(database, "select reason from problems") == "rewritten while it was read; it is read again"
+    index(database, run)
+    assert sorted(ids(database)) == (["t3"] if in_place else ["late", "t3"])
+    assert value(database, "select count(*) from problems") == 0

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..sources.base import LocatorError, Position, Shard, SourceError
 from ..sources.files import ByteReader, open_shard
-from ..sources.places import FileStatus, Root, file_status
+from ..sources.places import FileStatus, Root, base_folder, file_status
 from .database import transaction
 
 HASHED_BYTES = 4096
+
+
+class FileNow(NamedTuple):
+    """The file of a shard: another one under the same name has another identity."""
+
+    identity: tuple[int, int]
+    size: int
 
 
 @dataclass
@@ -26,6 +35,7 @@ class Job:
     size: int
     mtime_ns: int
     again: bool  # read from the start although rows of it exist
+    file: FileNow | None = None  # as it was before it was read
 
     @property
     def new_bytes(self) -> int:
@@ -114,7 +124,10 @@ def find_jobs(connection: sqlite3.Connection, run_id: int, root: Root, shards: I
     )
     known = {path: tuple(rest) for path, *rest in rows}
     status = file_status(root)
-    return [job for shard in shards if (job := _job(root, status, shard, known.get(shard.path))) is not None]
+    jobs = [job for shard in shards if (job := _job(root, status, shard, known.get(shard.path))) is not None]
+    for job in jobs:
+        job.file = file_now(root, job.shard)
+    return jobs
 
 
 def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | None) -> Job | None:
@@ -127,6 +140,17 @@ def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | 
     grown = size != old_size and state != "unread" and _still_begins(root, shard, indexed, head, tail)
     start = Position(indexed, lines) if grown else Position()
     return Job(shard, shard_id, start, size, mtime_ns, again=not grown)
+
+
+def file_now(root: Root, shard: Shard) -> FileNow | None:
+    """Return the file of a shard; None where there is none, or where it is remote and checked while it is read."""
+    if not isinstance(root, Path):
+        return None
+    try:
+        status = os.stat(base_folder(root) / shard.file)
+    except OSError:
+        return None
+    return FileNow((status.st_dev, status.st_ino), status.st_size)
 
 
 def _size_and_time(status: FileStatus, shard: Shard) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Sourc
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
-from .plan import Job, discover_steps, find_jobs, fingerprints, mark_gone, refuse_double_counting
+from .plan import Job, discover_steps, file_now, find_jobs, fingerprints, mark_gone, refuse_double_counting
 from .rows import RunWriter
 from .scanning import scanning
 from .stale import drop_stale, forget_findings
@@ -137,6 +137,8 @@ class Reading:
     def _finish(self) -> None:
         if self.reached.waiting:
             self.state = "waiting"
+        if self._was_replaced():
+            self.state, self.note = "unread", "rewritten while it was read; it is read again"
         with transaction(self.connection):
             if self.state == "unread":
                 # What was read before the fault is kept; the next refresh reads the shard from its start.
@@ -146,6 +148,14 @@ class Reading:
             _close_shard(self.connection, self.job, self.state, self.note)
             refresh_steps(self.connection, self.writer.run_id, self.writer.touched_steps)
             self.writer.touched_steps.clear()
+
+    def _was_replaced(self) -> bool:
+        """Say whether another file has taken the place of the one that was read, or it is shorter than what was."""
+        now = file_now(self.root, self.job.shard)
+        if self.job.file is None or now is None:
+            return False  # a chunk that was sealed meanwhile says the same; a file that is gone is found to be so
+        is_shorter = self.job.shard.file == self.job.shard.path and now.size < self.reached.offset
+        return is_shorter or now.identity != self.job.file.identity
 
     def note_in(self, done: Refreshed) -> None:
         """Add what this shard gave to what the whole refresh did."""
