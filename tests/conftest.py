@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -26,3 +27,34 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("RLTRACER_HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def templates_compiled_once() -> Iterator[None]:
+    """Keep compiled templates from one Datasette to the next: most of a first page's time goes into compiling them."""
+    from datasette import hookimpl
+    from datasette.plugins import pm
+    from jinja2 import BytecodeCache
+    from jinja2.bccache import Bucket
+
+    compiled: dict[str, bytes] = {}
+
+    class Memory(BytecodeCache):
+        def load_bytecode(self, bucket: Bucket) -> None:
+            if bucket.key in compiled:
+                bucket.bytecode_from_string(compiled[bucket.key])
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            compiled[bucket.key] = bucket.bytecode_to_string()
+
+    class Plugin:
+        __name__ = "rltracer_tests_templates"
+
+        @hookimpl
+        def prepare_jinja2_environment(self, env):  # type: ignore[no-untyped-def]
+            env.bytecode_cache = Memory()
+
+    plugin = Plugin()
+    pm.register(plugin, "rltracer-tests-templates")
+    yield
+    pm.unregister(plugin)
