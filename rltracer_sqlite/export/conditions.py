@@ -69,7 +69,8 @@ def unread_condition(stage: str, parameter: str) -> Condition:
 def accepted(preferences: ExportPreferences) -> str:
     """Return SQL that is true where the outcome of a trajectory `t` is accepted."""
     if preferences.mode is ExportMode.PREFERENCE:
-        return "t.reward is not null"  # which outcome is accepted is asked of the better one of a pair
+        # Which outcome is accepted is asked of the better one of a pair. No margin is known to infinity.
+        return "abs(t.reward) < 9e999"
     return ACCEPTED[Acceptance(preferences.acceptance)]
 
 

@@ -54,15 +54,15 @@ class Facts(NamedTuple):
 
 
 FACTS = """
-d.pick, d.side, d.slot, d.window, t.step, t.env, t.task_key, t.data_idx, t.reward, t.tool_calls, t.episode_id,
+d.pick, d.side, d.slot, g.window, t.step, t.env, t.task_key, t.data_idx, t.reward, t.tool_calls, t.episode_id,
 t.preview, p.key, g.scored, g.successes
 """
 # A pair stands where its better trajectory stands, and its worse one is read right after it.
 PICKED = f"""
 with picked as (
-    select k.pick, k.slot, k.window, 0 as side, k.id from placed l join picks k on k.pick = l.pick where k.run = :run
+    select k.pick, k.slot, 0 as side, k.id from placed l join picks k on k.pick = l.pick where k.run = :run
     union all
-    select k.pick, k.slot, k.window, 1 as side, k.other from placed l join picks k on k.pick = l.pick
+    select k.pick, k.slot, 1 as side, k.other from placed l join picks k on k.pick = l.pick
     where k.run = :run and k.other is not null
 ),
 ordered as (
@@ -77,7 +77,7 @@ cross join source.shards s on s.id = t.shard_id
 cross join source.prompt_groups b on b.id = t.prompt_group_id
 cross join source.prompts p on p.id = b.prompt_id
 cross join members m on m.run = :run and m.prompt_group_id = b.id
-cross join groups g on g.run = :run and g.number = m.grp
+cross join groups g on g.number = m.grp
 order by o.place, d.side
 """
 

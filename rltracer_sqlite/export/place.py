@@ -7,11 +7,11 @@ import sqlite3
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .scratch import Scratch
 
-# Whatever else decides, every prompt's first pick comes before any prompt's second: that is what makes a target fair.
-FIRST_ORDER = """
-insert into placed (pick, position)
-select pick, row_number() over (order by slot, layer, draw, run, id) from picks
-"""
+# The picks that are left; their position is their place in the order in which limits take them. Whatever else decides,
+# every prompt's first pick comes before any prompt's second: that is what makes a target fair.
+PLACED = "create table if not exists placed (position integer primary key, pick integer)"
+ALL_PLACED = "create view if not exists placed as select pick, pick as position from picks"
+FIRST_ORDER = "insert into placed (pick) select pick from picks order by slot, layer, draw, run, id"
 TURNS = """
 select l.pick, p.slot, l.position, row_number() over (partition by p.prompt order by l.position) as turn
 from placed l join picks p on p.pick = l.pick
@@ -19,15 +19,16 @@ from placed l join picks p on p.pick = l.pick
 
 
 def place_picks(scratch: Scratch, preferences: ExportPreferences) -> list[tuple[str, int]]:
-    """Fill `placed` with the picks that are left, and return (stage, how many are left) of each stage there is.
+    """Make `placed` hold the picks that are left, and return (stage, how many are left) of each stage there is.
 
     Raises ExportError for a target that cannot be met.
     """
     connection = scratch.connection
-    connection.execute("delete from placed")
     if not preferences.is_limited:
-        connection.execute("insert into placed (pick, position) select pick, pick from picks")
+        connection.execute(ALL_PLACED)
         return []
+    connection.execute(PLACED)
+    connection.execute("delete from placed")
     connection.execute(FIRST_ORDER)
     stages = []
     if preferences.global_per_prompt is not None:
@@ -46,14 +47,10 @@ def _keep_turns(connection: sqlite3.Connection, most: int) -> None:
     """Keep the first `most` picks of each prompt; a prompt's second turn comes behind the first turns of a slot."""
     connection.execute("drop table if exists temp.kept")
     connection.execute(
-        f"""
-        create temp table kept as
-        select pick, row_number() over (order by slot, turn, position) as position from ({TURNS}) where turn <= :most
-        """,
-        {"most": most},
+        f"create temp table kept as select pick from ({TURNS}) where turn <= ? order by slot, turn, position", (most,)
     )
     connection.execute("delete from placed")
-    connection.execute("insert into placed (pick, position) select pick, position from temp.kept")
+    connection.execute("insert into placed (pick) select pick from temp.kept order by rowid")
     connection.execute("drop table temp.kept")
 
 
@@ -61,7 +58,7 @@ def _meet_target(scratch: Scratch, preferences: ExportPreferences) -> None:
     target, available = preferences.target_count or 0, scratch.count("placed")
     if target > available:
         what = "pairs" if preferences.mode is ExportMode.PREFERENCE else "rows"
-        groups = scratch.connection.execute("select count(*) from (select distinct run, unit from picks)").fetchone()[0]
+        groups = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
         raise ExportError(
             f"{target:,} {what} were asked for, and {available:,} are available, of {groups:,} prompt groups. "
             "Ask for fewer, raise the quota per prompt, or loosen a filter; --dry-run shows what each one drops."

@@ -19,40 +19,42 @@ run_id = :id
 WINDOW = "case when step is null then null when :size is null then 0 else (step - :origin) / :size end"
 CANDIDATES = """
 from members m
-cross join groups g on g.run = m.run and g.number = m.grp
+cross join groups g on g.number = m.grp
 cross join source.trajectories t on t.prompt_group_id = m.prompt_group_id
 """
+# Ranking them by window functions costs four times as much as looking each up by its key.
+GROUP = (
+    "g.run = :number and g.prompt_id = b.prompt_id and g.window is b.window and g.split is b.split and g.env is b.env"
+)
 
 
 def find_groups(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> None:
     """Fill `groups`, `members` and `chosen` for one run."""
     connection = scratch.attach(run)
-    group = "window, split, env, prompt_id"
-    unit = "window, prompt_id" if preferences.mode is ExportMode.RL else group
-    connection.execute(
-        f"""
-        insert into members (run, unit, prompt_group_id, grp)
-        select :number, dense_rank() over (order by {unit}), id, dense_rank() over (order by {group})
-        from (select id, split, env, prompt_id, {WINDOW} as window from source.prompt_groups where {SCOPE})
-        """,
-        parameters(run, preferences),
-    )
+    available = f"(select *, {WINDOW} as window from source.prompt_groups where {SCOPE})"
     low, high = preferences.difficulty.bounds
+    values = parameters(run, preferences)
     connection.execute(
         f"""
-        insert into groups (run, number, window, prompt_id, trajectories, scored, successes, fits)
-        select :number, grp, window, prompt_id, trajectories, scored, successes,
-            case when :low is null and :high is null then 1 when scored = 0 then 0
-                else (:low is null or successes * 1.0 / scored >= :low)
-                    and (:high is null or successes * 1.0 / scored <= :high) end
-        from (
-            select m.grp, {WINDOW} as window, p.prompt_id, sum(p.trajectories) as trajectories,
-                sum(p.scored) as scored, sum(p.successes) as successes
-            from members m join source.prompt_groups p on p.id = m.prompt_group_id
-            where m.run = :number group by m.grp
-        )
+        insert into groups (run, window, split, env, prompt_id, trajectories, scored, successes, fits)
+        select :number, window, split, env, prompt_id, sum(trajectories), sum(scored), sum(successes),
+            case when :low is null and :high is null then 1 when sum(scored) = 0 then 0
+                else (:low is null or sum(successes) * 1.0 / sum(scored) >= :low)
+                    and (:high is null or sum(successes) * 1.0 / sum(scored) <= :high) end
+        from {available} group by prompt_id, window, split, env
         """,
-        {**parameters(run, preferences), "low": low, "high": high},
+        {**values, "low": low, "high": high},
+    )
+    unit = "g.number"
+    if preferences.mode is ExportMode.RL:
+        same = "h.run = g.run and h.prompt_id = g.prompt_id and h.window is g.window"
+        unit = f"(select min(h.number) from groups h where {same})"
+    connection.execute(
+        f"""
+        insert into members (run, prompt_group_id, step, grp, unit)
+        select :number, b.id, b.step, g.number, {unit} from {available} b cross join groups g on {GROUP}
+        """,
+        values,
     )
     if run.spec.only is not None:
         chosen = ((run.number, id) for id in run.spec.only.ids)
@@ -69,7 +71,10 @@ def parameters(run: OpenRun, preferences: ExportPreferences) -> dict[str, Any]:
 
 
 def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> tuple[int, int, int]:
-    """Return how many trajectories of a run are available, accepted, and of an accepted difficulty besides."""
+    """Return how many trajectories of a run are available, accepted, and of an accepted difficulty besides.
+
+    In preference mode those of an accepted difficulty are counted when they are ranked; they lack here.
+    """
     connection, values = scratch.attach(run), {"number": run.number}
     counted = {
         Acceptance.ANY: "trajectories",
@@ -86,8 +91,8 @@ def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreference
     ).fetchone()
     if preferences.mode is ExportMode.PREFERENCE:
         # The index sums up no rewards, so they are counted.
-        sums = f"select count(*), ifnull(sum(g.fits), 0) {CANDIDATES} where m.run = :number and {accepted(preferences)}"
-        chosen, fitting = connection.execute(sums, values).fetchone()
+        sums = f"select count(*) {CANDIDATES} where m.run = :number and not g.fits and {accepted(preferences)}"
+        chosen, fitting = connection.execute(sums, values).fetchone()[0], 0
     return available, chosen, fitting
 
 

@@ -15,23 +15,24 @@ from .runs import OpenRun
 
 CACHE_KIB = 32_000
 SOURCE_CACHE_KIB = 16_000
+NEEDED = ("runs", "shards", "prompts", "prompt_groups", "trajectories", "fields")  # tables of an index
 
 TABLES = """
 -- A prompt within a run and window, split and env: what a pass rate is of.
 create table groups (
-    run integer, number integer, window integer, prompt_id integer,
+    number integer primary key, -- in any run
+    run integer, window integer, prompt_id integer, split text, env text,
     trajectories integer, scored integer, successes integer,
-    fits integer, -- 1: its pass rate is within the asked bounds
-    primary key (run, number)
-) without rowid;
+    fits integer -- 1: its pass rate is within the asked bounds
+);
+create unique index groups_key on groups(run, prompt_id, window, split, env);
 
--- The prompt groups of the index that belong to a group, and the unit that a quota is for: the group, or for RL prompts
--- the prompt whatever its split and env.
+-- The prompt groups of the index that belong to a group, and the unit that a quota is for, by the number of its first
+-- group: the group, or for RL prompts the prompt whatever its split and env.
 create table members (
-    run integer, unit integer, prompt_group_id integer, grp integer,
-    primary key (run, unit, prompt_group_id)
+    run integer, prompt_group_id integer, step integer, grp integer, unit integer,
+    primary key (run, prompt_group_id)
 ) without rowid;
-create unique index members_prompt_group on members(run, prompt_group_id);
 
 -- Rows that somebody has chosen already.
 create table chosen (run integer, id integer, primary key (run, id)) without rowid;
@@ -39,7 +40,7 @@ create table chosen (run integer, id integer, primary key (run, id)) without row
 -- Trajectories that reading their record has ruled out, by the stage of the funnel that does so.
 create table unfit (run integer, stage text, id integer, reason text, primary key (run, stage, id)) without rowid;
 
--- How many trajectories fail a stage and none before it; behind the last stage, how many fail none.
+-- How many trajectories fail a stage and none before it.
 create table stages (run integer, stage integer, trajectories integer);
 
 -- How many of those that fail no stage have how many tool calls.
@@ -47,15 +48,12 @@ create table calls (run integer, tool_calls integer, trajectories integer);
 
 -- What the quotas allow: a trajectory, or in preference mode the better and the worse one of a pair.
 create table picks (
-    pick integer primary key, run integer, unit integer, window integer, id integer, other integer,
+    pick integer primary key, run integer, unit integer, id integer, other integer,
     slot integer, -- its place within its unit, counted from 1
     layer,        -- orders the picks of a slot
     draw blob,    -- orders them where that is equal
     prompt blob   -- the same for the same prompt in any run
 );
-
--- The picks that are left, and their order.
-create table placed (pick integer primary key, position integer);
 """
 
 
@@ -79,6 +77,7 @@ class Scratch:
                 self.attached = None
             self.connection.execute("attach ? as source", (f"{run.index.absolute().as_uri()}?mode=ro",))
             self.connection.execute(f"pragma source.cache_size = -{SOURCE_CACHE_KIB}")
+            _check_tables(self.connection)
         self.attached = run
         return self.connection
 
@@ -112,6 +111,17 @@ class Scratch:
     def close(self) -> None:
         """Remove the tables."""
         self.connection.close()
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError where the index lacks a table, or has another thing under its name.
+
+    A view could compute without end, and what is not strict could hold text where numbers are expected.
+    """
+    strict = {row[1] for row in connection.execute("pragma source.table_list") if row[2] == "table" and row[5]}
+    for name in NEEDED:
+        if name not in strict:
+            raise sqlite3.DatabaseError(f"no such table: {name}")
 
 
 @contextmanager

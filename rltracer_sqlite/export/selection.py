@@ -100,6 +100,11 @@ class Selection:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
         left = [sum(counts) for counts in zip(*self.accepted, strict=True)]
         in_pairs = self.preferences.mode is ExportMode.PREFERENCE
+        if in_pairs:
+            ranked = sum(
+                self._value(f"select ifnull(sum(trajectories), 0) from {table}") for table in ("stages", "calls")
+            )
+            left[1:] = [left[1] + ranked, left[2] + ranked]
         names = ("available", "reward known" if in_pairs else "accepted", "difficulty")
         steps = list(zip(names, left, strict=True))
         for place, condition in enumerate(self.conditions[self.runs[0].number]):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .preferences import ExportMode
 from .runs import OpenRun
+from .scratch import index_errors
 from .selection import Selection
 
 if TYPE_CHECKING:
@@ -19,16 +20,18 @@ SELECTED = "from placed l join picks k on k.pick = l.pick"
 def summary(selection: Selection, written: Written | None = None) -> dict[str, Any]:
     """Return the summary of a selection; with `written`, also of what became rows of it."""
     preferences = selection.preferences
+    with index_errors(selection.runs[0]):  # sums of what an index holds may be beyond any number
+        windows = _windows(selection)
     told: dict[str, Any] = {
         "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
         "runs": [_run(run) for run in selection.runs],
         "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
         "available_count": selection.scratch.count("picks"),
         "selected_count": selection.count(),
-        "eligible_prompt_groups": _number(selection, "select count(*) from (select distinct run, unit from picks)"),
+        "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
         "observed_prompt_groups": selection.scratch.count("groups"),
         "funnel": selection.funnel(),
-        "windows": _windows(selection),
+        "windows": windows,
         "available_tool_call_distribution": _available_calls(selection),
         "selected_tool_call_distribution": _selected_calls(selection),
     }
@@ -60,8 +63,12 @@ def _windows(selection: Selection) -> list[dict[str, Any]]:
     """Return the counts of each window of each run: of trajectories, and of what the quotas allow and take of them."""
     counted = selection.rows(
         f"""
-        with selected as (select k.run, k.window, count(*) as n {SELECTED} group by 1, 2),
-        eligible as (select run, window, count(*) as n from picks group by 1, 2)
+        with selected as (
+            select g.run, g.window, count(*) as n {SELECTED} join groups g on g.number = k.unit group by 1, 2
+        ),
+        eligible as (
+            select g.run, g.window, count(*) as n from picks k join groups g on g.number = k.unit group by 1, 2
+        )
         select w.run, w.window, w.prompts, w.trajectories, w.scored, w.successes, ifnull(e.n, 0), ifnull(s.n, 0)
         from (
             select run, window, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
