@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rltracer_sqlite.sources.base import LocatorError, SourceError
 from rltracer_sqlite.sources.files import open_shard, read_bytes
 from rltracer_sqlite.sources.places import place, walk
 from rltracer_sqlite.sources.remote import NotLocal, RemoteRoot
+from rltracer_sqlite.sources.remote_listing import status_of
 from rltracer_sqlite.sources.remote_requests import PACKAGES, canonical, redacted
 from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, append, line, message, trace
@@ -244,6 +246,28 @@ def test_an_index_leads_to_urls_that_were_allowed_only(tmp_path: Path, url: str,
             with pytest.raises(RootNotAllowed) as refused:
                 roots.check(url)
             assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("info", "status"),
+    [
+        ({"size": 3, "mtime": 5.5}, (3, 5_500_000_000)),
+        ({"size": 3, "LastModified": datetime(1970, 1, 1, 0, 0, 7, tzinfo=timezone.utc)}, (3, 7_000_000_000)),
+        ({"size": 3, "updated": "1970-01-01T00:00:07.000Z"}, (3, 7_000_000_000)),
+        ({"size": 3}, (3, 0)),
+        ({"size": 1 << 80, "mtime": 1e30}, (1 << 62, 1 << 62)),
+        ({"size": -5, "mtime": -1, "updated": "soon"}, (0, 0)),
+        ({"type": "link", "size": 9}, (-1, 0)),
+    ],
+)
+def test_what_a_server_says_of_a_file(info: dict[str, Any], status: tuple[int, int]) -> None:
+    assert status_of(info) == status
+
+
+def test_an_etag_tells_two_versions_of_a_second_apart() -> None:
+    times = {status_of({"size": 1, "mtime": 7, "ETag": etag})[1] for etag in ("a", "b")}
+    assert len(times) == 2
+    assert {time // 1_000_000_000 for time in times} == {7}
 
 
 def test_a_url_is_remembered_once_and_forgotten(tmp_path: Path) -> None:

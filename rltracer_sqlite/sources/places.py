@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, overload
 
 from .base import SourceError
-from .remote import RemoteRoot, Status
+from .remote import RemoteRoot
+from .remote_listing import Status
 from .remote_requests import is_url
 
 Root: TypeAlias = Path | RemoteRoot

@@ -6,24 +6,18 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from datetime import datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .base import LocatorError
 from .remote_file import LARGEST, Held, RemoteFile
-from .remote_requests import LISTING_TIMEOUT, TIMEOUT, RemoteError, Truncated, ask, canonical, connect
+from .remote_listing import LINK, Status, list_files, status_of
+from .remote_requests import TIMEOUT, RemoteError, Truncated, ask, canonical, connect
 
 if TYPE_CHECKING:
     from .files import PlainFile
 
-Status = tuple[int, int]  # bytes, and a number that changes with the content: see `_status`
-SECOND = 1_000_000_000
 GIVEN_UP = 3  # requests without an answer, after which the further files of a run are not waited for
-LINK = -1  # instead of the size of what is a link
-ETAGS = ("ETag", "etag", "generation", "blob_id", "md5Hash", "content_md5")
-TIMES = ("LastModified", "mtime", "updated", "last_modified", "created")
 
 
 class NotLocal(LocatorError):
@@ -39,7 +33,7 @@ class _Descriptor:
 
 
 class RemoteRoot:
-    """A folder or a file behind a URL. It has what tells of a Path where and what it is, and no more.
+    """A folder or a file behind a URL. Of a Path it has, from `name` to `is_file`, what tells where and what it is.
 
     What is listed stays known until `forget`, so that recognising a run and reading it take one listing. Pickled, it
     is its URL. Raises SourceError for a URL that is not read: of another scheme, or with a user's name in it.
@@ -54,8 +48,6 @@ class RemoteRoot:
         self._copy: tuple[str, Status, _Descriptor] | None = None
         self._connecting = threading.Lock()
         self._unanswered = 0  # requests in a row that were given up
-
-    # What a Path has too.
 
     @property
     def name(self) -> str:
@@ -114,8 +106,6 @@ class RemoteRoot:
             if hasattr(Path, name) and not name.startswith("__"):
                 self.__fspath__()
             raise AttributeError(name)
-
-    # What only a remote one has.
 
     def forget(self) -> None:
         """Forget what was listed and read, so that the run is looked at anew."""
@@ -236,7 +226,7 @@ class RemoteRoot:
         info = ask(f"{self.url}: {place or self.name}", lambda: system.info(self._full(place), **_timeout(system)))
         if info.get("type") == "directory":
             raise FileNotFoundError(place)
-        return _status(info)
+        return status_of(info)
 
     def _fetched(self, file: str, start: int, end: int) -> bytes:
         data = self._bytes(file, start, end)
@@ -255,57 +245,10 @@ class RemoteRoot:
         system, base = self._system()
         try:
             # What lists asks again for each page by itself; all pages anew would take long.
-            found = ask(self.url, lambda: _listed(system, base), attempts=1)
+            return ask(self.url, lambda: list_files(system, base), attempts=1)
         except FileNotFoundError:
             return {}
-        inside = {name[len(base) + 1 :]: _status(info) for name, info in found.items() if name.startswith(f"{base}/")}
-        return inside or ({"": _status(found[base])} if base in found else {})
 
 
-def _timeout(system: Any, seconds: float | None = None) -> dict[str, Any]:
-    return {"timeout": TIMEOUT if seconds is None else seconds} if getattr(system, "async_impl", False) else {}
-
-
-def _listed(system: Any, base: str) -> dict[str, dict[str, Any]]:
-    """Return what is known of each file at a place, by its full path. Raises FileNotFoundError."""
-    system.invalidate_cache()
-    if getattr(system, "ftp", None) is not None:
-        return dict(_walked(system, base))
-    found = system.find(base, detail=True, **_timeout(system, LISTING_TIMEOUT))
-    return {name: info for name, info in found.items() if info.get("type") != "directory"}
-
-
-def _walked(system: Any, base: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """List folder by folder, following no link."""
-    info = system.info(base)
-    if info["type"] != "directory":
-        yield base, info
-        return
-    pending = [base]
-    while pending:
-        for info in system.ls(pending.pop(), detail=True):
-            name = str(info["name"]).rstrip("/")
-            if info["type"] != "directory":
-                yield name, info
-            elif not name.rpartition("/")[2].startswith("."):
-                pending.append(name)
-
-
-def _status(info: dict[str, Any]) -> Status:
-    """Return (bytes, time) of a file: its time in nanoseconds, the part below a second made of its ETag.
-
-    Object stores tell times in seconds, in which an object may be written twice; an ETag tells the contents apart.
-    """
-    size = LINK if info.get("type") == "link" else int(info.get("size") or 0)
-    time = next((info[name] for name in TIMES if info.get(name)), 0)
-    if isinstance(time, str):
-        try:
-            time = datetime.fromisoformat(time.replace("Z", "+00:00"))
-        except ValueError:
-            time = 0
-    seconds = time.timestamp() if isinstance(time, datetime) else float(time)
-    etag = next((str(info[name]) for name in ETAGS if info.get(name)), None)
-    if etag is None:
-        return size, int(seconds * SECOND)
-    digest = int.from_bytes(blake2b(etag.encode(), digest_size=8).digest(), "big")
-    return size, int(seconds) * SECOND + digest % SECOND
+def _timeout(system: Any) -> dict[str, Any]:
+    return {"timeout": TIMEOUT} if getattr(system, "async_impl", False) else {}
