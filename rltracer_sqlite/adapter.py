@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from .sources import missing, source_for, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, relist
 from .sources.prime_rl import PrimeRLSource
+from .sources.remote import RemoteRoot
 
 if TYPE_CHECKING:
     from .tokens.streams import Tokens
@@ -142,7 +144,9 @@ def cached_index(root: Root) -> Path:
     return user_cache_path("rltracer") / f"{root.name or 'run'}-{digest}.sqlite"
 
 
-def adapter_for(where: str | Root, run: str | int | None = None, tokenizer: str | None = None) -> IndexedAdapter:
+def adapter_for(
+    where: str | os.PathLike[str] | RemoteRoot, run: str | int | None = None, tokenizer: str | None = None
+) -> IndexedAdapter:
     """Return an adapter for what lies at a path or a URL: a run, or an index with `run` or with one run only.
 
     A run is recognised by its files, and indexed into the user's cache folder as it is read.

@@ -126,7 +126,7 @@ class RLTracer:
         if isinstance(adapter, (str, os.PathLike)):
             from .adapter import adapter_for
 
-            adapter = adapter_for(os.fspath(adapter))
+            adapter = adapter_for(adapter)
         self.adapter: Adapter = adapter
         self.prompt_parser = prompt_parser
 

@@ -30,10 +30,12 @@ class Roots:
         self.allowed = [path.resolve() for path in allowed]
 
     @classmethod
-    def for_database(cls, database: str | Path | None, configured: Sequence[str] | None = None) -> Roots:
+    def for_database(cls, database: str | Path | None, configured: str | Sequence[str] | None = None) -> Roots:
         """Return the roots for an index file: configured ones, else the user's list and the database's own folder."""
         if configured is not None:
-            return cls(_configured(path) for path in configured)
+            # One path written without the brackets of a list is one path, and not the root folder among its letters.
+            listed = [configured] if isinstance(configured, str) else configured
+            return cls(root for text in listed if (root := _configured(text)) is not None)
         own = [Path(database).resolve().parent] if database else []
         return cls([*remembered_roots(), *own])
 
@@ -80,8 +82,11 @@ class Roots:
         return any(resolved == root or resolved.is_relative_to(root) for root in comparable)
 
 
-def _configured(text: str) -> Root:
-    root = place(text)
+def _configured(text: str) -> Root | None:
+    try:
+        root = place(text)
+    except (SourceError, TypeError):
+        return None  # allows nothing: what would have been read by it is refused in a sentence
     return root.expanduser() if isinstance(root, Path) else root
 
 

@@ -270,6 +270,14 @@ def test_an_etag_tells_two_versions_of_a_second_apart() -> None:
     assert {time // 1_000_000_000 for time in times} == {7}
 
 
+@pytest.mark.parametrize("configured", ["/data", ["http://host"], ["s3://key:hush@bucket"], [5], [None], []])
+def test_a_wrong_configuration_allows_nothing(configured: Any, tmp_path: Path) -> None:
+    roots = Roots.for_database(tmp_path / "x.sqlite", configured)
+    for url in (tmp_path, "http://host", "s3://bucket/run", "/etc"):
+        with pytest.raises(RootNotAllowed):
+            roots.check(url)
+
+
 def test_a_url_is_remembered_once_and_forgotten(tmp_path: Path) -> None:
     for root in (RemoteRoot("s3://bucket/run/"), RemoteRoot("s3://bucket/run"), tmp_path):
         remember_root(root)
