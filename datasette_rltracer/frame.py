@@ -27,6 +27,7 @@ async def render(
         "live_script": static_url(datasette, "live.js"),
         "overview_url": overview_url(datasette, database),
         "search_url": own_url(datasette, database, "search"),
+        "export_url": own_url(datasette, database, "export"),
         "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
         "trail": [],
         "number": number,

@@ -11,6 +11,7 @@ from datasette.utils.asgi import NotFound, Response
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
 from .elsewhere import elsewhere_queries, other_runs, this_run
+from .export import export_url
 from .frame import render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
 from .group_rows import MOST_REWARDS, ROWS_ON_A_PAGE, described_rows, reward_columns, rows_query, shown_rewards
@@ -151,6 +152,9 @@ def _rows_context(bench: Workbench, listed: Answer, rewards: Sequence[tuple[str,
         "choices": usual_choices(rows, bench.here),
         "read_url": bench.trajectory(listed.rows[0]["id"]) if listed.rows else None,
         "table_url": table_url(bench.datasette, bench.database, "trajectories", rows.pairs, prompt_group_id=identity),
+        "rows_url": export_url(
+            bench.datasette, bench.database, "trajectories", [("prompt_group_id", str(identity)), *rows.filters]
+        ),
     }
 
 

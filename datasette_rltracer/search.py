@@ -11,6 +11,7 @@ from rltracer_sqlite.search import QueryError, full_text_query, has_text, text_c
 
 from .access import DATABASE, permitted_index, place
 from .addresses import own_url, table_url
+from .export import export_url
 from .frame import render
 from .indexes import offer_search
 from .lists import Query, answers
@@ -112,6 +113,7 @@ async def _results(
             for words, order in ORDERS.items()
         ],
         "table_url": table_url(datasette, database, "trajectories", [*_table_search(text, match), *selection.pairs]),
+        "rows_url": export_url(datasette, database, "trajectories", [*_table_search(text, match), *selection.filters]),
     }
 
 

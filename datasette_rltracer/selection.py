@@ -21,6 +21,7 @@ Pair = tuple[str, str]
 NO_NEIGHBOURS: dict[str, Any] = {"listed": None, "place": None, "previous": None, "next": None}
 ORDERS = {"_sort": False, "_sort_desc": True}
 MOST_FILTERS = 30
+BOUNDS = ("__gt", "__gte", "__lt", "__lte")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def read_selection(request: Any, table: str, columns: Iterable[str], others: Ite
     for name, value in parse_qsl(request.query_string, keep_blank_values=True, errors="replace"):
         if name in ORDERS and value in known and order is None:
             order = (value, ORDERS[name])
-        elif name in known and not value:
+        elif not value and (name in known or name.endswith(BOUNDS)):
             continue  # what a form sends of a field that was left empty
         elif _is_filter(name, known) and (name, value) not in chosen:
             chosen.append((name, value))

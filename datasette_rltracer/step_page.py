@@ -13,6 +13,7 @@ from rltracer_sqlite.passrates import PASS_BINS
 
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, group_url, run_url, step_url, table_url
+from .export import export_url
 from .frame import render, step_words, trail
 from .lists import Answer, Query, answers
 from .live import live_step, step_of
@@ -148,6 +149,7 @@ def _step_context(
         **beside,
         "form_url": step_url(datasette, database, run, step),
         "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
+        "rows_url": export_url(datasette, database, "prompt_groups", selection.filters),
         "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step, **chosen),
     }
 

@@ -161,6 +161,7 @@ function tools(figure, content) {
 async function show(figure) {
   figure.dataset.state = "loading";
   const box = figure.querySelector(".drawing") ?? figure.appendChild(element("div", {className: "drawing"}));
+  box.tabIndex = 0; // where there is little room it scrolls, and that has to be possible with keys
   try {
     const content = (figure.content = await load(figure));
     const {title, about} = content.spec.usermeta.rltracer;

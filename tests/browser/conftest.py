@@ -16,7 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 from datasette.app import Datasette
 
+from rltracer_sqlite.cli.serve import browse_config, prepare_index
+from rltracer_sqlite.index.database import finish_writing, open_for_writing
+from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sample import write_sample
+from rltracer_sqlite.search import refresh_text
 from tests.indexing import index
 from tests.layouts.records import episode, message, nodes_of, tool_call, trace
 from tests.plugin.conftest import TRACES, tool_conversation
@@ -24,6 +28,8 @@ from tests.plugin.test_hostile import PAYLOADS, hostile_trace
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DARK, LIGHT = "dark", "light"
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+HARM = '"><img src=x onerror=alert(1)>'  # a folder of this name, and a group
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,7 +54,7 @@ def traces_by_group() -> dict[str, list[dict[str, Any]]]:
     """Return the traces of the small run: branches, tools, code, long texts, an error."""
     pick = message("user", "Pick one.")
     said = [pick, *(message("assistant", text) for text in ("left", "right", "left"))]
-    branched = nodes_of(said, [None, 0, 0, 0])
+    branched = nodes_of(said, [None, 0, 0, 0], token_ids=True)
     branched[2]["sampled"] = False
     code = (
         "Like this:\n\n```python\nprint('\u202egasket\\r')\n```\n\nand no other way. " + "Words follow words. " * 1500
@@ -90,26 +96,35 @@ def write(folder: Path, groups: dict[str, list[dict[str, Any]]]) -> None:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with three runs and their indexes: the sample, a small one, and one that means harm."""
+    """Return a folder with three runs and their indexes: the sample, a small one, and one that means harm.
+
+    The first two can be searched, and are offered by the list of runs below a folder too.
+    """
     base = tmp_path_factory.mktemp("reading")
-    write_sample(base / "sample")
-    write(base / "small", traces_by_group())
-    write(base / '"><img src=x onerror=alert(1)>', {"h": list(hostile_traces())})
+    write_sample(base / "runs/sample")
+    write(base / "runs/small", traces_by_group())
+    write(base / HARM, {HARM: list(hostile_traces())})
     for name in ("sample", "small"):
-        index(base / "runs.sqlite", base / name)
-    index(base / "hostile.sqlite", base / '"><img src=x onerror=alert(1)>')
+        index(base / "runs.sqlite", base / "runs" / name)
+    index(base / "hostile.sqlite", base / HARM)
+    for name in ("runs.sqlite", "hostile.sqlite"):
+        connection = open_for_writing(base / name)
+        refresh_text(connection, Roots([base]))
+        finish_writing(connection)
+    prepare_index(base / "runs", base / "index.sqlite")
     return base
 
 
 @contextmanager
-def serving(*databases: Path, **settings: Any) -> Iterator[str]:
+def serving(*databases: Path, metadata: Any = None, **settings: Any) -> Iterator[str]:
     """Serve indexes on a free port of the loopback address; the value is the address."""
     import uvicorn
 
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    app = Datasette([str(file) for file in databases], settings={"suggest_facets": False, **settings}).app()
+    options: dict[str, Any] = {"metadata": metadata, "settings": {"suggest_facets": False, **settings}}
+    app = Datasette([str(file) for file in databases], **options).app()
     running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="on"))
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
@@ -122,18 +137,21 @@ def serving(*databases: Path, **settings: Any) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def server(folder: Path) -> Iterator[str]:
-    """Serve both indexes and return the address."""
-    with serving(folder / "runs.sqlite", folder / "hostile.sqlite") as address:
+    """Serve the indexes and return the address."""
+    metadata = browse_config(folder / "runs", folder / "index.sqlite")
+    metadata["plugins"]["datasette-rltracer"]["roots"].append(str(folder))
+    files = [folder / name for name in ("runs.sqlite", "hostile.sqlite", "index.sqlite")]
+    with serving(*files, metadata=metadata) as address:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """Launch the browser. Not for the whole session: its event loop would run on under the other tests."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield launched
         launched.close()
 
@@ -190,6 +208,11 @@ def places(folder: Path) -> dict[str, str]:
     }
     shell = find(f"select min(id) from trajectories where run_id = {sample} and tool_calls > 3")
     solved = find(f"select max(prompt_group_id) from trajectories where run_id = {sample} and agent = 'solver'")
+    best, worst = (
+        find(f"select id from trajectories where prompt_group_id = {solved} order by reward {order}, id limit 1")
+        for order in ("desc", "asc")
+    )
+    tokens = find(f"select max(id) from trajectories where run_id = {sample} and step = 8 and env = 'word-problems'")
     return {
         "overview": f"{base}/",
         "run": f"{base}/run/{sample}",
@@ -202,4 +225,13 @@ def places(folder: Path) -> dict[str, str]:
         **{uid: f"{base}/trajectory/{identity}" for uid, identity in identities.items()},
         "raw": f"{base}/trajectory/{identities['counted']}?view=raw",
         "later": f"{base}/trajectory/{identities['long']}?start=200",
+        "found": f"{base}/trajectory/{identities['counted']}?find=count",
+        "tokens": f"{base}/trajectory/{tokens}?view=tokens",
+        "compare": f"{base}/compare?a={best}&b={worst}",
+        "search": f"{base}/search?q=port*&success=0",
+        "empty search": f"{base}/search",
+        "export": f"{base}/export?_table=trajectories&success=1&_preview=sft",
+        "charts": f"{base}/run/{sample}/charts",
+        "browse": "/-/rltracer/index/browse",
+        "browse run": "/-/rltracer/index/browse/sample",
     }

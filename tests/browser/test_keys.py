@@ -81,13 +81,13 @@ def test_the_record_is_copied(open_page, places, folder):
     page.keyboard.press("Enter")
     page.get_by_text("copied the raw record").wait_for()
     assert page.evaluate("navigator.clipboard.readText()").strip() in (
-        (folder / "small/rollouts/step_1/train/all/traces.jsonl").read_text().splitlines()
+        (folder / "runs/small/rollouts/step_1/train/all/traces.jsonl").read_text().splitlines()
     )
 
 
 @pytest.mark.parametrize(
     ("name", "keys"),
-    [("counted", "jk]r.?"), ("thought", "jknp]gcr.?"), ("group", "jkn[]gc?"), ("step", "jk[]?"), ("overview", "?")],
+    [("counted", "jknp]r.?"), ("thought", "jknp]gcr.?"), ("group", "jkn[]gc?"), ("step", "jk[]?"), ("overview", "?")],
 )
 def test_the_list_of_keys_has_those_that_do_something(open_page, places, name, keys):
     page = open_page(places[name])
@@ -120,15 +120,18 @@ SHIFTS = """
   let sum = 0;
   new PerformanceObserver((list) => { for (const entry of list.getEntries()) sum += entry.value; })
     .observe({type: "layout-shift", buffered: true});
-  setTimeout(() => done(sum), 700);
+  setTimeout(() => done(sum), 300);
 })
 """
 
 
-@pytest.mark.parametrize("name", ["overview", "step", "group", "counted", "thought", "tools", "raw"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_moves_by_itself(open_page, places, name, width):
-    assert open_page(places[name], width).evaluate(SHIFTS) < 0.001
+@pytest.mark.parametrize("name", ["overview", "step", "group", "counted", "thought", "tools", "raw", "compare"])
+def test_nothing_moves_by_itself(open_page, places, name):
+    page = open_page(places[name], 360)
+    assert page.evaluate(SHIFTS) < 0.001
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.reload()
+    assert page.evaluate(SHIFTS) < 0.001
 
 
 def test_what_is_printed_is_unfolded_and_has_the_facts(open_page, places):

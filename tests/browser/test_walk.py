@@ -1,8 +1,10 @@
-"""A way through the pages, from all runs to a branch: with the pointer, with keys alone, and without JavaScript."""
+"""A way through all pages, from the runs to an export: with the pointer, with keys alone, and without JavaScript."""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,27 +13,77 @@ def on(page, pattern):
     page.wait_for_url(re.compile(pattern))
 
 
+def follow(page, name, pattern, exact=True):
+    page.get_by_role("link", name=name, exact=exact).first.click()
+    on(page, pattern)
+
+
 @pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without JavaScript"])
-def test_from_all_runs_to_a_branch(open_page, places, script):
+def test_from_all_runs_to_an_export(open_page, places, script):
     page = open_page(places["overview"], script=script)
-    page.get_by_role("link", name="small", exact=True).first.click()
-    on(page, r"/run/\d+$")
+    follow(page, "small", r"/run/\d+$")
     page.locator("table.steps").get_by_role("link", name="1", exact=True).click()
     on(page, r"/step/\d+/1")
-    page.get_by_role("link", name="Pick one.").click()
-    on(page, r"/group/\d+")
+    page.get_by_label("signal").select_option("0")
+    page.get_by_role("button", name="Show").click()
+    on(page, r"zero_variance=0")
+    follow(page, "Pick one.", r"/group/\d+")
     page.locator("table.group a.cell").first.click()
     on(page, r"/trajectory/\d+")
-    page.get_by_role("link", name="branch 2").click()
-    on(page, r"branch=2")
+    follow(page, "branch 2", r"branch=2")
     assert page.locator(".message.assistant .text").all_inner_texts() == ["right"]
     assert page.get_by_text("not trained").is_visible()
+    look_through_the_lens(page)
+    compare_and_search(page)
+    download_what_was_found(page)
+
+
+def look_through_the_lens(page):
+    follow(page, "tokens", r"view=tokens")
+    assert "branch=2" in page.url
+    follow(page, "mask", r"lens=mask")
+    assert page.locator("div.tokens > .k").count() == 23 + 19  # of the two messages
+    follow(page, "conversation", r"/trajectory/\d+\?(?!.*tokens)")
+
+
+def compare_and_search(page):
+    follow(page, "compare with the worst", r"/compare\?a=\d+&b=\d+")
+    assert "Here they part, in message 2." in page.locator("main").inner_text()
+    follow(page, "swap sides", r"/compare")
+    follow(page, "search", r"/search$")
+    page.get_by_label("Search for").fill('"many gaskets"')
+    page.get_by_role("button", name="Search").click()
+    on(page, r"q=%22many\+gaskets%22")
+    follow(page, "How many gaskets?", r"/trajectory/\d+", exact=False)
+    assert page.locator("mark").first.is_visible()
+    page.get_by_label("find").fill("stock")
+    page.get_by_label("find").press("Enter")
+    on(page, r"find=stock")
+    assert page.locator(".found").inner_text().startswith("2 matches in 2 of 7 messages")
+    page.go_back()
+    page.go_back()
+
+
+def download_what_was_found(page):
+    follow(page, "export these", r"/export\?.*_search")
+    page.get_by_role("button", name="Preview SFT conversations").click()
+    on(page, r"_preview=sft")
+    assert "1 trajectories of 1 prompt groups" in page.locator(".list-head").inner_text()
+    check_download(page, lambda: page.get_by_role("button", name="Download SFT conversations").click())
+
+
+def check_download(page, press):
+    with page.expect_download() as waiting:
+        press()
+    [row] = map(json.loads, Path(waiting.value.path()).read_text(encoding="utf-8").splitlines())
+    assert row["messages"][-1]["content"] == "14"
 
 
 def tab_to(page, name, limit=80):
+    """Press the tabulator until the focus is on what has this name."""
     for _ in range(limit):
         page.keyboard.press("Tab")
-        focused = page.evaluate("document.activeElement.innerText")
+        focused = page.evaluate("document.activeElement.innerText || document.activeElement.name")
         if focused and " ".join(focused.split()) == name:
             return
     raise AssertionError(f"no way to {name!r} with the tabulator")
@@ -53,13 +105,39 @@ def test_with_keys_alone(open_page, places):
     press(page, "n", r"/trajectory/\d+")
     tab_to(page, "branch 2")
     press(page, "Enter", r"branch=2")
-    press(page, "n", r"/trajectory/(?!.*branch)")
+    press(page, "t", r"view=tokens")
+    press(page, "t", r"branch=2(?!.*tokens)")
+    press(page, "c", r"/compare\?")
     press(page, "g", r"/group/\d+")
+    press(page, "c", r"/compare\?")
+    tab_to(page, "search")
+    press(page, "Enter", r"/search$")
+    page.keyboard.type('"many gaskets"')
+    press(page, "Enter", r"q=")
+    page.keyboard.press("j")
+    press(page, "Enter", r"/trajectory/\d+")
+    page.keyboard.press("/")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("stock")
+    press(page, "Enter", r"find=stock")
+    page.go_back()  # the key for this is the browser's, and does nothing in one without a window
+    page.go_back()
+    tab_to(page, "export these")
+    press(page, "Enter", r"/export\?")
+    tab_to(page, "Download SFT conversations")
+    check_download(page, lambda: page.keyboard.press("Enter"))
+
+
+def test_groups_are_read_one_after_the_other_with_keys(open_page, places):
+    page = open_page(places["small group"])
     first = page.url
-    press(page, "]", r"/group/\d+")
+    for _ in range(3):
+        press(page, "n", r"/trajectory/\d+")
+    press(page, "n", r"/group/\d+")  # the group has three trajectories
     assert page.url != first
     press(page, "[", r"/group/\d+")
-    assert page.url == first
+    press(page, "n", r"/trajectory/\d+")
+    press(page, "g", r"/group/\d+")
     press(page, "g", r"/step/\d+/1")
 
 

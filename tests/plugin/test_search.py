@@ -85,8 +85,9 @@ async def test_the_branch_of_a_match_is_led_to(datasette):
     assert ">left</mark>" in await get(datasette, address.partition("#")[0])
 
 
-async def test_the_summary_counts_all_that_match(datasette):
-    page = words(await get(datasette, f"{SEARCH}?q=pick"))
+@pytest.mark.parametrize("form", ["", "&success=&split=&step__gte=&step__lte="], ids=["bare", "as the form sends it"])
+async def test_the_summary_counts_all_that_match(datasette, form):
+    page = words(await get(datasette, f"{SEARCH}?q=pick{form}"))
     assert "3 trajectories" in page
     assert "pass rate 0.500 1 of 2, 1 not scored" in page
 

@@ -49,7 +49,7 @@ async def prompts(datasette, query=""):
         ("?_sort=pass_rate", "bcdae"),
         ("?pass_bucket__isnull=1", "e"),
         ("?env__in=math,code&_sort_desc=env", "abcde"),
-        ("?env=&split=", "abcde"),
+        ("?env=&split=&pass_rate__gte=&pass_rate__lt=", "abcde"),
         ("?run_id=99&step=99", "abcde"),
         ("?nonsense=1&pass_rate__nonsense=1&_sort=nonsense", "abcde"),
     ],
