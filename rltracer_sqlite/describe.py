@@ -64,14 +64,21 @@ def table_metadata() -> dict[str, dict[str, Any]]:
     }
 
 
-def datasette_metadata(database: str) -> dict[str, Any]:
+def datasette_metadata(database: str, searchable: bool = False) -> dict[str, Any]:
     """Return the content of a metadata.yml for an index that Datasette serves under the name `database`.
+
+    With `searchable`, for an index with its full text, the page of the trajectories searches it.
 
     It works on Datasette 0.65 and on 1.0, which moves facets, labels and order to its configuration by itself, and
     it works without the plugin: the facet in bins, which is the plugin's, gives way to the column of the bins.
     """
     # sqlite-utils keeps its list of migrations in the same file; nobody reads it in a browser.
     tables = {**table_metadata(), "_sqlite_migrations": {"hidden": True}}
+    if searchable:
+        from .search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS
+
+        tables["trajectories"].update(SEARCH_SETTINGS)
+        tables.update({name: {"hidden": True} for name in (DIGESTS, SHARDS)})
     for settings in tables.values():
         if "facets" in settings:
             plain = [PLAIN_FACETS.get(str(facet), facet) for facet in settings["facets"]]

@@ -15,18 +15,22 @@ def command(database: Path) -> None:
 
     The plugin sets all of this by itself; the file is for Datasette without the plugin, or as a start for your own.
     """
+    searchable = False
     if database.exists():
         from ..index.database import open_index
+        from ..search.tables import has_text
 
-        open_index(database).close()  # a file that is no index says so
-    click.echo(as_yaml(database.stem), nl=False)
+        connection = open_index(database)  # a file that is no index says so
+        searchable = has_text(connection)
+        connection.close()
+    click.echo(as_yaml(database.stem, searchable), nl=False)
 
 
-def as_yaml(name: str) -> str:
-    """Return the metadata of a database with this name as YAML."""
+def as_yaml(name: str, searchable: bool = False) -> str:
+    """Return the metadata of a database with this name as YAML; with `searchable`, of one with its full text."""
     from ..describe import datasette_metadata
 
-    return "".join(f"{line}\n" for line in _lines(datasette_metadata(name), 0))
+    return "".join(f"{line}\n" for line in _lines(datasette_metadata(name, searchable), 0))
 
 
 def _lines(value: Any, depth: int) -> list[str]:

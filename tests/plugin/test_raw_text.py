@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+from pathlib import Path
 
 import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer.raw_text import raw_message, read_raw_page
-from rltracer_sqlite.messages import normal_message
-from tests.indexing import index
+from rltracer_sqlite.messages import content_text, normal_message
+from tests.indexing import index, rows
 from tests.layouts import corpora, expected_sets
-from tests.layouts.records import message, tool_call, trace
+from tests.layouts.records import message, paths, tool_call, trace
+from tests.table_decoding import READINGS
 
 from .conftest import read, tool_conversation, write_run
 from .html import visible_text
 
-SETS = sorted(name for name in expected_sets() if not name.startswith(("bin", "token")))
+OTHERS = READINGS if ((corpora() or Path("absent")) / "other").is_dir() else ()
+SETS = sorted([*(f"prime-rl/{name}" for name in expected_sets()), *(f"other/{name}" for name in OTHERS)])
 PIECE = re.compile(r'data-copy="(text|json)" data-characters="(\d+)">(.*?)</div>', re.DOTALL)
 
 
@@ -108,29 +112,62 @@ def test_many_messages_come_in_pages_that_leave_none_out():
 @pytest.mark.skipif(not SETS, reason="the recorded corpora are not beside the repository")
 @pytest.mark.parametrize("name", SETS)
 async def test_the_corpora_are_shown_as_recorded(tmp_path, name):
-    root = corpora() / "prime-rl" / name
+    root = corpora() / name
     index(tmp_path / "run.sqlite", root)
     datasette = Datasette(
         [str(tmp_path / "run.sqlite")], metadata={"plugins": {"datasette-rltracer": {"roots": [str(root)]}}}
     )
-    count = (await datasette.execute("run", "select count(*) from trajectories")).first()[0]
-    for number in range(1, count + 1):
-        await check_trajectory(datasette, number)
+    [(count,)] = rows(tmp_path / "run.sqlite", "select count(*) from trajectories")
+    assert count
+    graphs = [await check_trajectory(datasette, number) for number in range(1, count + 1)]
+    assert any(graphs) == ("rollouts-v1" in name or "episodes" in name or "evals-v1" in name)
 
 
 async def check_trajectory(datasette, number):
-    """Check every branch of a trajectory: as many as there are leaves, each with its own messages and texts."""
+    """Check every branch of a trajectory: as many as there are leaves, each with its own messages and texts.
+
+    Returns whether its record is a graph.
+    """
     path = f"/-/rltracer/run/trajectory/{number}"
     response = await datasette.client.get(f"{path}.json")
     if response.status_code != 200:
         assert (await datasette.client.get(f"{path}?view=raw")).status_code == response.status_code
-        return
-    for branch in response.json()["branches"]:
+        return False
+    branches = response.json()["branches"]
+    recorded = recorded_branches((await datasette.client.get(f"{path}/record")).content, response.json()["uid"])
+    assert recorded is None or len(branches) == len(recorded)
+    for branch in branches:
         query = f"?branch={branch['branch']}"
         messages = (await datasette.client.get(f"{path}.json{query}")).json()["messages"]
-        page = await read(datasette, number, f"{query}&view=raw")
-        shown = pieces(page)
-        assert len(shown) == branch["messages"] or "later messages" in page
-        for said, found in zip(messages, shown, strict=False):
+        shown = await all_pieces(datasette, number, f"{query}&view=raw")
+        assert len(shown) == branch["messages"]
+        for said, found in zip(messages, shown, strict=True):
             texts = [text[:20_000] for text in recorded_texts(said) if text is not None]
             assert [text for is_json, text in found if not is_json] == texts
+        if recorded:
+            assert [m["role"] for m in messages] == [m["role"] for m in recorded[branch["branch"] - 1]]
+            contents = [content_text(m.get("content")) for m in recorded[branch["branch"] - 1]]
+            assert [content_text(m.get("content")) for m in messages] == contents
+    return bool(recorded)
+
+
+async def all_pieces(datasette, number, query):
+    """Return the pieces of all messages of a branch, over as many pages as they take."""
+    found = []
+    while query:
+        page = await read(datasette, number, query)
+        found += pieces(page)
+        later = re.search(r'<a href="[^"?]*([^"]*)" rel="next">later messages', page)
+        query = html.unescape(later[1]) if later else None
+    return found
+
+
+def recorded_branches(record, uid):
+    """Return the messages of each path of a recorded graph in the order of its leaves; None where there is no graph."""
+    try:
+        found = json.loads(record)
+    except ValueError:
+        return None
+    traces = found.get("traces") if isinstance(found.get("traces"), list) else [found]
+    nodes = next((one["nodes"] for one in traces if one.get("id") == uid and one.get("nodes")), None)
+    return nodes and [[nodes[place]["message"] for place in path] for path in paths(nodes)]

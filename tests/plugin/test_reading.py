@@ -65,6 +65,19 @@ async def test_a_message_has_a_permanent_link(datasette):
     assert 'id="m1"' in await get(datasette, response.headers["location"])
 
 
+async def test_a_permanent_link_survives_a_new_index_with_other_numbers(folder, datasette):
+    page = await read(datasette, 2, "?branch=1")
+    [address] = links(page, "#2")
+    (folder / "run.sqlite").unlink()
+    write_run(folder / "earlier", [trace([message("user", "Another.")], id=f"e{number}") for number in range(3)])
+    index(folder / "run.sqlite", folder / "earlier")
+    index(folder / "run.sqlite", folder / "run")
+    again = Datasette([str(folder / "run.sqlite")])
+    location = (await again.client.get(address.partition("#")[0])).headers["location"]
+    assert location == f"{BASE}/5?branch=1&message=1"
+    assert re.search(r'id="m1".*?left', await get(again, location), re.DOTALL)
+
+
 async def test_a_run_of_any_name_has_permanent_links(tmp_path):
     write_run(tmp_path / "a b~%2F é", [trace([message("user", "hi")], id="x/y")])
     index(tmp_path / "run.sqlite", tmp_path / "a b~%2F é")

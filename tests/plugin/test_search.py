@@ -6,9 +6,12 @@ import html
 import re
 
 import pytest
+from click.testing import CliRunner
 from datasette.app import Datasette
+from datasette.utils import parse_metadata
 
 from datasette_rltracer.snippets import marked
+from rltracer_sqlite.cli.metadata import command as metadata
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text, remove_text
@@ -44,6 +47,16 @@ def hits(page):
     """Return (address, words) of the results of a page."""
     found = re.findall(r"<li data-row>(.*?)</li>", page, re.DOTALL)
     return [(html.unescape(re.search(r'href="([^"]+)"', hit)[1]), words(hit)) for hit in found]
+
+
+@pytest.mark.parametrize("is_searchable", [True, False])
+async def test_printed_metadata_has_the_search_where_there_is_one(folder, is_searchable):
+    if is_searchable:
+        make_searchable(folder)
+    printed = CliRunner().invoke(metadata, [str(folder / "run.sqlite")], catch_exceptions=False).output
+    tables = parse_metadata(printed)["databases"]["run"]["tables"]
+    assert tables["trajectories"].get("fts_table") == ("trajectories_text" if is_searchable else None)
+    assert tables.get("trajectories_text_digests", {}).get("hidden", False) == is_searchable
 
 
 @pytest.mark.parametrize(
