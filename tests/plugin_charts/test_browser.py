@@ -28,6 +28,10 @@ uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
+QUIET = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 HOSTILE = '</script><img src=x onerror="alert(1)">'
 MARKS = {  # what can be pointed at in each chart
     "histogram": ".mark-rect.role-mark path",
@@ -72,7 +76,7 @@ def server(index):
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as p:
-        launched = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = p.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield launched
         launched.close()
 
