@@ -111,6 +111,13 @@ def query(sql: str, database: str = "demo.sqlite") -> str:
     return f"```sql\n{sql.strip()}\n```\n\n" + "\n".join(table)
 
 
+def recipe(title: str) -> str:
+    """Return a query of the cookbook, found by its title, with its real result on the demo."""
+    page = (Path(__file__).resolve().parents[1] / "docs/cookbook.md").read_text(encoding="utf-8")
+    [sql] = re.findall(rf"^### \d+\. {re.escape(title)}$.*?^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return query(sql)
+
+
 def value(sql: str) -> Any:
     """Return the first value that a query gives on the demo."""
     connection = sqlite3.connect(demo() / "demo" / "demo.sqlite")
