@@ -112,7 +112,7 @@ def test_only_a_published_release_is_uploaded_and_only_after_the_checks() -> Non
     assert workflow[True] == {"release": {"types": ["published"]}, "workflow_dispatch": None}
     build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
     assert (publish["needs"], publish["if"]) == ("build", "github.event_name == 'release'")
-    assert publish["environment"]["name"] == "pypi"
+    assert publish["environment"] == "pypi"
     assert [action.split("@")[0] for action in steps(publish)] == [
         "actions/download-artifact", "pypa/gh-action-pypi-publish",
     ]  # fmt: skip
