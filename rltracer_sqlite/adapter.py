@@ -167,7 +167,8 @@ def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
     chosen = [row for row in known if run is None or run in (row.id, row.name) or str(run) == str(row.id)]
     if len(chosen) != 1:
         names = ", ".join(row.name for row in known) or "none"
-        raise SourceError(f"Which run of {index}? It holds: {names}.")
+        asked = f"Which run of {index}?" if run is None else f"{index} has no run {str(run)!r}."
+        raise SourceError(f"{asked} It holds: {names}.")
     row = chosen[0]
     roots = Roots.for_database(index)
     root, (tokenizer, _) = roots.check(row.root), allowed_tokenizer(row.tokenizer, roots)

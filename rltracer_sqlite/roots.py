@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .replacing import replacing
 from .sources.base import LocatorError, SourceError
 from .sources.places import Root, place
 from .sources.remote import RemoteRoot
@@ -141,8 +142,5 @@ def forget_root(root: Root) -> bool:
 
 
 def _write(roots: list[Root]) -> None:
-    file = roots_file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f"{file.name}.{os.getpid()}")
-    beside.write_text("".join(f"{path}\n" for path in roots), encoding="utf-8", errors="surrogateescape")
-    os.replace(beside, file)
+    with replacing(roots_file()) as file:
+        file.write("".join(f"{path}\n" for path in roots).encode("utf-8", "surrogateescape"))

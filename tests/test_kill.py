@@ -86,7 +86,7 @@ def interrupt(database: Path, run: Path, seed: int) -> None:
     """Index three times and kill each at a random moment; what is there must be consistent each time."""
     moment, killed = random.Random(seed), 0
     for _ in range(3):
-        arguments = [sys.executable, "-c", INDEXER, str(database), str(run), str(moment.randint(2_000, 90_000))]
+        arguments = [sys.executable, "-c", INDEXER, str(database), str(run), str(moment.randint(2_000, 30_000))]
         ended = subprocess.run(arguments, cwd=Path(__file__).parents[1], check=False, capture_output=True)
         assert ended.returncode in (0, -signal.SIGKILL), ended.stderr.decode()
         killed += ended.returncode != 0

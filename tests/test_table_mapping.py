@@ -47,6 +47,8 @@ WRONG = [
     ('name = "mine"\n[content]\nmessages = "m"\n[columns]\nx.y = "r"', 5, "columns.x", "there is no such key"),
     ('name = "mine"\n[content]\nmessages = "m"\n[columns]\ngroup = { column = "g", like = "x" }', 5,
      "columns.group.like", "exactly one {}"),
+    ('name = "mine"\n[content]\nmessages = "m"\n[columns]\ngroup = { column = "g", like = "{}a*a*a*b" }', 5,
+     "columns.group.like", "more than 3 places"),
     ('name = "mine"\ncontent = { messages = "m" }\n[columns]\nenv = { vale = "x" }', 4,
      "columns.env.vale", "did you mean value"),
     ('name = "mine"\n[content]\nmessages = "m"\n[rewards]\nmissing = "zero"', 5, "rewards.missing", "one of unscored"),

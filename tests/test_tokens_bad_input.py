@@ -294,6 +294,23 @@ def test_a_tensor_of_negative_size_is_refused(tmp_path: Path, count: int, offset
         scan(tmp_path, file)
 
 
+@pytest.mark.parametrize("rows", [1 << 25, 1 << 40])
+def test_numbers_that_are_repeated_without_end_take_no_memory(tmp_path: Path, rows: int) -> None:
+    # A stride of 0 makes a tensor of any size out of one number.
+    one = b"J" + struct.pack("<i", 1)
+    huge = b"\x8a\x08" + struct.pack("<q", rows)
+    shape_and_strides = b"K\x01" + one + b"\x86" + one + b"K\x01\x86"
+    assert shape_and_strides in tensor_of(1)
+    pickled = tensor_of(1).replace(shape_and_strides, b"K\x01" + huge + b"\x86" + one + b"K\x00\x86")
+    file = write_archive(tmp_path / "rank_0.pt", pickled, [struct.pack("<q", 1)])
+    tracemalloc.start()
+    found = scan(tmp_path, file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (len(entries(found)), len(problems(found))) == (0, 1)
+    assert peak < 8 << 20
+
+
 def test_a_long_shard_is_read_a_micro_batch_at_a_time(tmp_path: Path) -> None:
     one = micro_batch("g20", [question("word " * 400) for _ in range(5)])
     file = write_bin(tmp_path / "rank_0.bin", [one] * 40)

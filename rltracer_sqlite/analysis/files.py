@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from ..replacing import replacing
 from .report import markdown_report
 from .runs import RunAnalysis, count_scored, histograms
 from .selection import Selection, UnscoredTrajectory
@@ -38,7 +40,8 @@ def write_analysis(folder: Path, selection: Selection, ks: Sequence[int], runs: 
     for name, (rows, columns) in tables.items():
         _write_csv(folder / name, rows, columns)
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with replacing(folder / name) as file:
+            file.write(text.encode())
     return [folder / name for name in (*tables, *texts)]
 
 
@@ -47,7 +50,7 @@ def _json(value: Any) -> str:
 
 
 def _write_csv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+    with replacing(path) as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
+        writer = csv.writer(text)
         writer.writerow(rows[0] if rows else columns)
         writer.writerows(row.values() for row in rows)

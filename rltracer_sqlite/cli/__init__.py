@@ -79,11 +79,27 @@ def _explained(error: Exception) -> str | None:
     if isinstance(error, (SourceError, IndexFileError)):
         return str(error)
     if isinstance(error, sqlite3.Error):
-        # A database that was damaged, or changed by hand; it can be made again from the files.
-        return f"The index cannot be used: {error}. Make it again with --rebuild."
+        return _explained_by_sqlite(str(error))
     if isinstance(error, OSError):
         return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
     return None
+
+
+# What SQLite says when the machine, and not the database, is at fault; nothing that was written before is lost.
+MACHINE = {
+    "disk is full": "There is no room left to write to ({}). Make room and run this again: it goes on from here.",
+    "disk I/O error": "The index or its disk cannot be read or written ({}). When it can, run this again.",
+    "readonly database": "The index cannot be written to ({}): its folder or its disk is read-only.",
+    "database is locked": "The index is in use by another program ({}). Run this again when that is done.",
+}
+
+
+def _explained_by_sqlite(error: str) -> str:
+    for said, sentence in MACHINE.items():
+        if said in error:
+            return sentence.format(error)
+    # A database that was damaged, or changed by hand; it can be made again from the files.
+    return f"The index cannot be used: {error}. Make it again with --rebuild."
 
 
 def printable(text: str) -> str:

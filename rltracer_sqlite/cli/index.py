@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -134,9 +135,11 @@ def command(
             raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
         watch_runs(database, runs, options, every)
         return
+    from ..index.database import remove_database
     from ..index.lock import WriterLock
 
     with WriterLock(database, "indexing"):
+        remove_database(_beside(database))  # of a rebuilding that was killed
         found = _rebuild(database, runs, options) if rebuild else _index(database, runs, options, database)
     sys.exit(0 if found else 1)
 
@@ -164,8 +167,8 @@ def parse_success(text: str) -> tuple[str, float]:
     """Return (path, threshold) of a success rule such as 'rewards.reward.score >= 0.5'."""
     match = re.fullmatch(r"\s*([^<>=\s]+)\s*>=\s*([-+.\deE]+)\s*", text)
     try:
-        if match:
-            return match[1], float(match[2])
+        if match and math.isfinite(threshold := float(match[2])):
+            return match[1], threshold
     except ValueError:
         pass
     raise click.BadParameter(
@@ -179,8 +182,7 @@ def _rebuild(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
 
     searchable = _check_all_named(database, roots)
     options = replace(options, fts=options.fts or searchable)
-    beside = Path(f"{database}.rebuilding")
-    remove_database(beside)
+    beside = _beside(database)
     try:
         found = _index(beside, roots, options, database)
         if found:
@@ -188,6 +190,11 @@ def _rebuild(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
         return found
     finally:
         remove_database(beside)
+
+
+def _beside(database: Path) -> Path:
+    """Return the file that a database is rebuilt in."""
+    return Path(f"{database}.rebuilding")
 
 
 def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
@@ -219,7 +226,7 @@ def _index(target: Path, roots: tuple[Root, ...], options: Options, shown: Path)
     # Every run is looked at before the database is touched: a wrong path changes nothing.
     sources = [(root, find_source(root, options)) for root in roots]
     existed = target.exists()
-    connection = open_for_writing(target)
+    connection, empty = open_for_writing(target), ["nothing was read to its end"]
     try:
         results = [_index_run(connection, source, root, options) for root, source in sources]
         empty = [message for result in results if (message := nothing_found(connection, result, options.discover))]
@@ -227,13 +234,40 @@ def _index(target: Path, roots: tuple[Root, ...], options: Options, shown: Path)
             _make_searchable(connection, shown, options.quiet)
         if not options.quiet and not empty:
             click.echo(summary(connection, results, time.perf_counter() - started, shown, options.discover))
+        if options.rule and not options.discover and not empty:
+            _check_rule(connection, results, options.rule[0])
     finally:
+        useless = bool(empty) and not existed and _holds_nothing(connection)
         finish_writing(connection)
+        if useless:
+            remove_database(target)
     for message in empty:
         click.echo(f"Error: {printable(message)}", err=True)
-    if empty and not existed:
-        remove_database(target)
     return not empty
+
+
+def _holds_nothing(connection: sqlite3.Connection) -> bool:
+    import sqlite3
+
+    try:
+        return not connection.execute("select 1 from trajectories limit 1").fetchone()
+    except sqlite3.Error:
+        return False  # it cannot be read now, and may hold something all the same
+
+
+def _check_rule(connection: sqlite3.Connection, results: list[Refreshed], path: str) -> None:
+    """Warn where a rule that was asked for scores nothing, and name what is recorded under similar paths."""
+    from ..passrates import SuccessRuleError, success_column
+    from .report import counts
+
+    if all(counts(connection, result.run_id)["scored"] for result in results):
+        return
+    try:
+        success_column(connection, path)
+        why = f"No trajectory of a run records {path}"
+    except SuccessRuleError as error:
+        why = str(error)
+    click.echo(printable(f"Warning: {why}. Nothing is scored by it; rltracer success sets another rule."), err=True)
 
 
 def find_source(root: Root, options: Options) -> Source:
@@ -249,6 +283,7 @@ def find_source(root: Root, options: Options) -> Source:
     source = mapping_source(options.mapping, options.tokenizer)
     if not root.exists():
         raise SourceError(missing(root))
+    next(iter(source.shards(root)), None)  # raises where the mapping fits no file
     return source
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -70,7 +69,7 @@ def command(
         raise click.ClickException(f"{error}.") from None
     finally:
         connection.close()
-    _replace(output, content)
+    _write(output, content)
     click.echo(printable(f"{output}: {describe_rows(name, rows)}"))
 
 
@@ -85,12 +84,11 @@ def _rendered(
     return render_svg(spec) if ending == ".svg" else render_png(spec, scale)
 
 
-def _replace(output: Path, content: bytes) -> None:
-    # A reader of the file sees the old one or the new one, never half of it.
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
+def _write(output: Path, content: bytes) -> None:
+    from ..replacing import replacing
+
     try:
-        unfinished.write_bytes(content)
-        os.replace(unfinished, output)
+        with replacing(output) as file:
+            file.write(content)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None

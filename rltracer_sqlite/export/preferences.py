@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
@@ -52,8 +52,8 @@ class DifficultyFilter:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value is not None and not 0 <= value <= 1:
-                raise ExportError(f"{name} is {value}: a pass rate lies between 0 and 1.")
+            if value is not None and not (is_number(value) and 0 <= value <= 1):
+                raise ExportError(f"{name} is {value!r}: a pass rate lies between 0 and 1.")
         for what in ("pass_rate", "difficulty"):
             low, high = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
             if low is not None and high is not None and low > high:
@@ -88,16 +88,18 @@ class FieldFilter:
     include_missing: bool = False
 
     def __post_init__(self) -> None:
-        if not self.path:
+        if not is_text(self.path) or not self.path:
             raise ExportError("A field filter needs a path, for example metrics.num_turns.")
         for bound in (self.minimum, self.maximum):
-            if bound is not None and (not isinstance(bound, (int, float)) or math.isnan(bound)):
+            if bound is not None and not is_number(bound):
                 raise ExportError(f"The bounds of {self.path} are numbers, and {bound!r} is none.")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise ExportError(f"The minimum {self.minimum} of {self.path} is above its maximum {self.maximum}.")
         if self.allowed_values is not None:
+            if not isinstance(self.allowed_values, (tuple, list, set, frozenset)):
+                raise ExportError(f"The allowed values of {self.path} are a list, and {self.allowed_values!r} is none.")
             object.__setattr__(self, "allowed_values", tuple(self.allowed_values))
-            if not all(map(_is_scalar, self.allowed_values)):
+            if not all(is_text(one) or is_number(one) for one in self.allowed_values):
                 raise ExportError(f"The allowed values of {self.path} are text, numbers or truth values.")
 
     def accepts(self, record: Mapping[str, Any]) -> bool:
@@ -170,6 +172,7 @@ class ExportPreferences:
     def __post_init__(self) -> None:
         for name, kind in (("mode", ExportMode), ("acceptance", Acceptance), ("order", Order)):
             object.__setattr__(self, name, _member(kind, name, getattr(self, name)))
+        _check_parts(self)
         object.__setattr__(self, "field_filters", tuple(self.field_filters))
         for name in ("per_prompt", "global_per_prompt", "target_count", "window_size"):
             value = getattr(self, name)
@@ -178,8 +181,11 @@ class ExportPreferences:
             ):
                 raise ExportError(f"{name} is {value!r}: it is a positive number, or None for no limit.")
         for name in ("tool_call_sampling_power", "reward_margin"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ExportError(f"{name} is {getattr(self, name)}: it is a finite number, 0 or more.")
+            value = getattr(self, name)
+            if not (is_number(value) and math.isfinite(value) and value >= 0):
+                raise ExportError(f"{name} is {value!r}: it is a finite number, 0 or more.")
+        if type(self.seed) is not int or abs(self.seed) > LARGEST:
+            raise ExportError(f"seed is {self.seed!r}: it is a whole number.")
         if self.order is not Order.SAMPLE and self.tool_call_sampling_power:
             raise ExportError("tool_call_sampling_power weighs a draw, and order='shortest' makes none: choose one.")
 
@@ -203,8 +209,27 @@ class ExportPreferences:
         return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) <= LARGEST)
+def is_text(value: Any) -> bool:
+    """Say whether a value is text that SQLite can hold: half of a surrogate pair is none."""
+    return isinstance(value, str) and value.isascii() | (value.encode("utf-8", "replace").decode() == value)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number that can be compared with a recorded one. NaN is none, infinity is one."""
+    if isinstance(value, int):
+        return abs(value) <= LARGEST
+    return isinstance(value, float) and not math.isnan(value)
+
+
+def _check_parts(preferences: ExportPreferences) -> None:
+    if not isinstance(preferences.difficulty, DifficultyFilter):
+        raise ExportError(f"difficulty is {preferences.difficulty!r}: it is a DifficultyFilter.")
+    filters = preferences.field_filters
+    if not isinstance(filters, (tuple, list)) or not all(isinstance(one, FieldFilter) for one in filters):
+        raise ExportError(f"field_filters is {filters!r}: it is a tuple of FieldFilter.")
+    for one in fields(preferences):
+        if one.type == "bool" and not isinstance(value := getattr(preferences, one.name), bool):
+            raise ExportError(f"{one.name} is {value!r}: it is True or False.")
 
 
 def _member(kind: type[Enum], name: str, value: Any) -> Enum:

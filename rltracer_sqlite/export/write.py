@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import IO, Any
 
 import orjson
 
+from ..replacing import replacing as beside
 from .preferences import ExportError
 
 Row = dict[str, Any]
@@ -110,23 +110,12 @@ def write_rows(file: IO[bytes], rows: Iterable[Row], kind: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file beside `path` to write to, and put it in the place of `path` when all went well.
+    """Give a file to write to, and put it in the place of `path` when all went well.
 
     After an error nothing is left of it. Raises ExportError where the folder cannot be written to.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = beside.open("w+b")
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror}.") from None
-    try:
-        with file:
+        with beside(path) as file:
             yield file
-        os.replace(beside, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from None
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

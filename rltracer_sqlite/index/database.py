@@ -68,18 +68,25 @@ def bound_log(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def finish_writing(connection: sqlite3.Connection) -> None:
-    """Leave one plain file behind: statistics for the planner, no write-ahead log."""
-    if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
-        connection.close()
-        return
-    analyze_if_grown(connection, 0.1)
+    """Leave one plain file behind: statistics for the planner, no write-ahead log.
+
+    What cannot be done now, because somebody is reading or the disk is full, is left to the next writer: the log is as
+    good.
+    """
     try:
-        connection.execute("pragma wal_checkpoint(truncate)")
-        # A plain journal can be read from a read-only folder by another user; a WAL database cannot.
-        connection.execute("pragma journal_mode = delete")
+        if connection.execute("pragma journal_mode").fetchone()[0] == "wal":
+            _leave_a_plain_file(connection)
     except sqlite3.OperationalError:
-        pass  # somebody is reading: the log stays, and is as good
-    connection.close()
+        pass
+    finally:
+        connection.close()
+
+
+def _leave_a_plain_file(connection: sqlite3.Connection) -> None:
+    analyze_if_grown(connection, 0.1)
+    connection.execute("pragma wal_checkpoint(truncate)")
+    # A plain journal can be read from a read-only folder by another user; a WAL database cannot.
+    connection.execute("pragma journal_mode = delete")
 
 
 def analyze_if_grown(connection: sqlite3.Connection, share: float) -> None:

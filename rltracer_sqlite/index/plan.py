@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..sources.base import LocatorError, Position, Shard, SourceError
 from ..sources.files import ByteReader, open_shard
@@ -16,6 +16,8 @@ from ..sources.places import FileStatus, Root, base_folder, file_status
 from .database import transaction
 
 HASHED_BYTES = 4096
+Fingerprints: TypeAlias = "tuple[str | None, str | None]"
+"""The hashes of the beginning and of the end of what has been read of a shard; None where it has fewer bytes."""
 
 
 class FileNow(NamedTuple):
@@ -168,14 +170,19 @@ def _still_begins(root: Root, shard: Shard, indexed: int, head: str | None, tail
     try:
         with open_shard(root, shard.path) as reader:
             return head is not None and fingerprints(reader, indexed) == (head, tail)
-    except SourceError:
+    except (SourceError, OSError):  # reading it again will say why
         return False
 
 
-def fingerprints(reader: ByteReader, length: int) -> tuple[str, str] | tuple[None, None]:
-    """Return hashes of the first and the last 4 KiB of the first `length` bytes; None where there are fewer."""
+def fingerprints(reader: ByteReader, length: int, beginning: bytes = b"") -> Fingerprints:
+    """Return hashes of the first and the last 4 KiB of the first `length` bytes; None where there are fewer.
+
+    Raises LocatorError where the first bytes are not `beginning` any more, as far as both go.
+    """
     part = min(HASHED_BYTES, length)
     head, tail = reader.pread(part, 0), reader.pread(part, length - part)
+    if head[: len(beginning)] != beginning[: len(head)]:
+        raise LocatorError("it was rewritten while it was read; the next indexing reads it again")
     if len(head) < part or len(tail) < part:
         return None, None
     return blake2b(head, digest_size=16).hexdigest(), blake2b(tail, digest_size=16).hexdigest()

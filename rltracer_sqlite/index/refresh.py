@@ -11,7 +11,17 @@ from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Sourc
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
-from .plan import Job, discover_steps, file_now, find_jobs, fingerprints, mark_gone, refuse_double_counting
+from .plan import (
+    HASHED_BYTES,
+    Fingerprints,
+    Job,
+    discover_steps,
+    file_now,
+    find_jobs,
+    fingerprints,
+    mark_gone,
+    refuse_double_counting,
+)
 from .rows import RunWriter
 from .scanning import scanning
 from .stale import drop_stale, forget_findings
@@ -106,10 +116,13 @@ class Reading:
                 forget_findings(self.connection, self.job.shard_id)
                 self.connection.execute("update shards set state = 'unread' where id = ?", (self.job.shard_id,))
         try:
-            for found in scanned:
-                self._take(found)
-                if isinstance(found, Position):
-                    yield self._commit(found)
+            # Opened before the scan and held: a file that is put in the place of this one has other fingerprints.
+            with open_shard(self.root, self.job.shard.path) as reader:
+                beginning = reader.pread(HASHED_BYTES, 0)
+                for found in scanned:
+                    self._take(found)
+                    if isinstance(found, Position):
+                        yield self._commit(found, fingerprints(reader, found.offset, beginning))
         except NotRollouts as error:
             self.state, self.note = "aside", f"no rollouts here: {error}"
         except (SourceError, OSError) as error:
@@ -124,12 +137,12 @@ class Reading:
         elif isinstance(found, Problem):
             self.problems.append(found)
 
-    def _commit(self, reached: Position) -> int:
+    def _commit(self, reached: Position, hashes: Fingerprints) -> int:
         with transaction(self.connection):
             seen = self.held if self.job.again else None
             batch = self.entries, self.updates, self.problems
             self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen)
-            _note_progress(self.connection, self.root, self.job, reached, len(self.entries) + len(self.updates))
+            _note_progress(self.connection, self.job, reached, len(self.entries) + len(self.updates), hashes)
         self.reached = reached
         self.entries, self.updates, self.problems = [], [], []
         return reached.offset - self.job.start.offset
@@ -179,15 +192,15 @@ def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
     return int(row[0])
 
 
-def _note_progress(connection: sqlite3.Connection, root: Root, job: Job, reached: Position, records: int) -> None:
-    with open_shard(root, job.shard.path) as reader:
-        head, tail = fingerprints(reader, reached.offset)
+def _note_progress(
+    connection: sqlite3.Connection, job: Job, reached: Position, records: int, hashes: Fingerprints
+) -> None:
     connection.execute(
         """
         update shards set indexed_bytes = ?, lines = ?, records = records + ?, head_hash = ?, tail_hash = ?
         where id = ?
         """,
-        (reached.offset, reached.line, records, head, tail, job.shard_id),
+        (reached.offset, reached.line, records, *hashes, job.shard_id),
     )
 
 

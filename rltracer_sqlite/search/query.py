@@ -16,7 +16,8 @@ MOST_WORDS = 64
 OPERATORS = {"AND", "OR", "NOT"}
 TOKENIZER = "porter unicode61"
 TOKEN = re.compile(r'"((?:[^"]|"")*)"(\*?)|(NEAR)\(|([()])|([^\s()"]+)')
-NEAR = re.compile(r"\s*(?P<inner>(?:\"(?:[^\"]|\"\")*\"|[^()\"])*)\)")
+# A phrase ends at a quotation mark that no other one follows: were that open, trying every way would take for ever.
+NEAR = re.compile(r"\s*(?P<inner>(?:\"(?:[^\"]|\"\")*\"(?!\")|[^()\"])*)\)")
 NEAR_DISTANCE = re.compile(r",\s*(\d{1,4})\s*$")
 CURLY = str.maketrans({"“": '"', "”": '"', "„": '"'})
 
@@ -33,7 +34,9 @@ def full_text_query(text: str) -> str:
         raise QueryError("There is nothing to search for.")
     if len(text) > LONGEST_QUERY:
         raise QueryError(f"The search has {len(text):,} characters; at most {LONGEST_QUERY:,} are taken.")
-    pieces = _pieces(text.translate(CURLY).replace("\0", " "))
+    # Half of a surrogate pair, as a shell passes on bytes that are no text, is nothing that SQLite could look for.
+    text = text.translate(CURLY).replace("\0", " ").encode("utf-8", "replace").decode()
+    pieces = _pieces(text)
     if sum(piece.startswith('"') for piece in pieces) > MOST_WORDS:
         raise QueryError(f"The search has more than {MOST_WORDS} words.")
     query = " ".join(_with_and(pieces))

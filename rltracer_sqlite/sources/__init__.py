@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
 
 from .base import Source, SourceError
 from .places import Root
 from .remote import NotLocal
 from .remote_requests import PACKAGES
+
+if TYPE_CHECKING:
+    from .files import ByteReader
 
 GROUP = "rltracer.sources"
 TABLES = "rltracer_sqlite.sources.table.built_in"
@@ -87,9 +91,11 @@ def nothing_found(root: Root) -> str:
         return reason
     if root.is_file():
         with open_shard(root, root.name) as reader:
-            beginning = reader.pread(min(64, reader.size()), 0)
+            beginning, cut_off = reader.pread(min(64, reader.size()), 0), _is_cut_off(reader, root.name)
         if beginning.startswith(b"version https://git-lfs"):
             return f"{root} is a Git LFS pointer instead of the file itself; run git lfs pull."
+        if cut_off:
+            return f"{root} is cut off: its end, which says where everything is, is missing."
         return f"{root} " + (f"holds no rollouts of a known format. {OWN_TABLES}" if beginning else "is empty.")
     if isinstance(root, Path):
         names = sorted(map(_shown, root.iterdir()))
@@ -99,6 +105,17 @@ def nothing_found(root: Root) -> str:
         return f"{root} is empty."
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return f"{root} holds no rollouts of a known format. It holds: {shown}. {OWN_TABLES}"
+
+
+def _is_cut_off(reader: ByteReader, name: str) -> bool:
+    """Say whether a torch archive or a Parquet file has its beginning and not its end."""
+    if name.endswith(".pt") and reader.pread(4, 0) == b"PK\x03\x04":
+        from zipfile import is_zipfile
+
+        from .byte_file import ByteFile
+
+        return not is_zipfile(cast(IO[bytes], ByteFile(reader)))
+    return name.endswith(".parquet") and reader.pread(4, 0) == b"PAR1" != reader.pread(4, reader.size() - 4)
 
 
 def _shown(entry: Path) -> str:

@@ -7,7 +7,6 @@ the characters from U+0100 on stand for the other bytes, in order (openai/gpt-2,
 from __future__ import annotations
 
 import codecs
-import os
 import sys
 from array import array
 from collections.abc import Sequence
@@ -18,6 +17,8 @@ from pathlib import Path
 
 import msgspec
 import platformdirs
+
+from ..replacing import replacing
 
 MAGIC = b"rltracer byte table 1\n"
 MAX_ID = 1 << 24
@@ -178,7 +179,5 @@ def _little_endian(offsets: array[int]) -> array[int]:
 
 
 def _write(file: Path, data: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    part.write_bytes(data)
-    os.replace(part, file)
+    with replacing(file) as part:
+        part.write(data)

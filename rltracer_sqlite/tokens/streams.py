@@ -89,8 +89,8 @@ def mean_of_trained(values: Sequence[float | None] | None, mask: Mask | None) ->
         mean = math.nan
     if math.isfinite(mean):
         return mean
-    known = [value for value in compress(values, mask) if value is not None and math.isfinite(value)]
-    return math.fsum(known) / len(known) if known else None
+    known = [value for value in compress(values, mask) if value is not None and -LARGEST <= value <= LARGEST]
+    return math.fsum(value / len(known) for value in known) if known else None
 
 
 def first_of_trained(values: Sequence[float | None] | None, mask: Mask | None) -> float | None:

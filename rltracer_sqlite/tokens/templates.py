@@ -62,7 +62,8 @@ def _turns(text: str, family: Family, pattern: re.Pattern[str], separator: str) 
     leading, ended = _body(_without_noise(text[:first], family), family, separator)
     if leading.strip():
         yield Turn(family.leading or "text", leading, ended)
-    for match, following in zip(matches, [*matches[1:], None], strict=True):
+    # A text can hold a mark of its family and not one turn of it.
+    for match, following in zip(matches, [*matches[1:], None], strict=False):
         end = following.start() if following else len(text)
         body, ended = _body(text[match.end() : end], family, separator if following else "")
         turn = _turn(match, body, ended, family)

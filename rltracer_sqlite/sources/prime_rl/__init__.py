@@ -52,8 +52,10 @@ class PrimeRLSource:
             # Problems alone are no sign: another system's lines would give them too.
             # A scan of token shards remembers what it has said, and looking at them is not to count as saying it.
             scan = self.scan if self.has_lines(shard) else self.scan_part
-            first = islice(scan(root, shard), PROBED)
-            return any(isinstance(found, (Entry, Update)) for found in first)
+            first = list(islice(scan(root, shard), PROBED))
+            # A MessagePack of micro batches that is cut off in its first one is told by its beginning.
+            cut_off = shard.path.endswith(".bin") and any(isinstance(one, Position) and one.waiting for one in first)
+            return cut_off or any(isinstance(found, (Entry, Update)) for found in first)
         except (NotRollouts, SourceError, OSError):
             return False
 

@@ -19,7 +19,7 @@ from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
 from ..places import Root
 from .graph import branch_paths
 from .layout import TOKEN_LAYOUTS
-from .load import CHANGED, _sampled, _v0_messages, decoded_object, node_message, pick
+from .load import CHANGED, _sampled, _v0_messages, decoded_object, is_row, node_message, pick
 
 Load = Callable[[Root, Sequence[Locator]], Trajectory]
 LINES = ".jsonl"
@@ -108,7 +108,7 @@ def _conversation(raw: bytes, locator: Locator) -> Trajectory:
         branches = [[node_message(nodes[number]) for number in path] for path in paths]
         trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
     else:
-        branches = [_v0_messages(trace)] if "prompt" in trace or "completion" in trace else []
+        branches = [_v0_messages(trace)] if is_row(trace) else []
         paths, trained = [list(range(len(branch))) for branch in branches], [True for _ in branches]
     return Trajectory(
         messages=branches[-1] if branches else [],

@@ -9,10 +9,10 @@ from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
 from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
 from ..places import Root
+from ..table.parquet import ParquetError, batched_rows, decoding
 from .samples import Batch, Found, Sample, finite
 
 INSTALL = "pip install 'datasette-rltracer[retemplate]'"
-ROWS = 64  # decoded at a time
 FACTS = ("task_type", "problem_id", "seed", "target_lengths", "task_rewards", "length_penalties", "step", "temperature")
 
 
@@ -22,19 +22,13 @@ def parquet_rows(reader: ByteReader, name: str) -> Iterator[Found]:
     Raises NotRollouts when it is no parquet file of rollouts, SourceError where pyarrow is not installed.
     """
     table, size, item = _opened(reader, name), reader.size(), 0
-    batches = table.iter_batches(batch_size=ROWS, columns=_columns(table))
-    while True:
-        try:
-            rows = next(batches).to_pylist()
-        except StopIteration:
-            break
-        except Exception as error:  # pyarrow raises what its decoders raise
-            yield Problem(item + 1, 0, size, f"not readable from row {item + 1:,} on: {error}")
-            break
-        for row in rows:
+    try:
+        for row in batched_rows(table, _columns(table)):
             sample, remarks = _sample(row, item)
             item += 1
             yield Batch(0, size, item, [sample], remarks)
+    except ParquetError as error:
+        yield Problem(item + 1, 0, size, f"not readable from row {item + 1:,} on: {error}")
     yield Position(size, item)
 
 
@@ -43,12 +37,15 @@ def load_parquet_row(root: Root, path: str, item: int | None) -> Sample:
     try:
         with open_shard(root, path) as reader:
             table, first = _opened(reader, path), 0
-            for group in range(table.num_row_groups if item is not None else 0):
-                rows = table.metadata.row_group(group).num_rows
-                if first <= (item or 0) < first + rows:
-                    part = table.read_row_group(group, columns=_columns(table)).slice((item or 0) - first, 1)
-                    return _sample(part.to_pylist()[0], item)[0]
-                first += rows
+            with decoding():
+                for group in range(table.num_row_groups if item is not None else 0):
+                    rows = table.metadata.row_group(group).num_rows
+                    if first <= (item or 0) < first + rows:
+                        part = table.read_row_group(group, columns=_columns(table)).slice((item or 0) - first, 1)
+                        return _sample(part.to_pylist()[0], item)[0]
+                    first += rows
+    except ParquetError as error:
+        raise LocatorError(f"{path} cannot be read: {error}.") from None
     except NotRollouts as error:
         raise LocatorError(f"{path} has changed since it was indexed: {error}. Index the run again.") from None
     raise LocatorError(f"{path} has no row {item} any more. Index the run again.")
@@ -61,10 +58,12 @@ def _opened(reader: ByteReader, name: str) -> Any:
     except ImportError:
         raise SourceError(f"Reading {name} needs pyarrow: {INSTALL}.") from None
     try:
-        table = pyarrow.parquet.ParquetFile(pyarrow.PythonFile(ByteFile(reader), mode="r"))
-    except (pyarrow.ArrowException, OSError) as error:
+        with decoding():
+            table = pyarrow.parquet.ParquetFile(pyarrow.PythonFile(ByteFile(reader), mode="r"))
+            names = set(table.schema_arrow.names)
+    except ParquetError as error:
         raise NotRollouts(f"no parquet file ({error})") from None
-    if not {"input_tokens", "output_tokens"} <= set(table.schema_arrow.names):
+    if not {"input_tokens", "output_tokens"} <= names:
         raise NotRollouts("a parquet file without tokens of rollouts")
     return table
 

@@ -14,6 +14,7 @@ IDS = msgspec.msgpack.Decoder(list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]]
 NUMBERS = msgspec.msgpack.Decoder(list[float | None])
 TEXTS = msgspec.msgpack.Decoder(list[str])
 RAWS = msgspec.msgpack.Decoder(list[msgspec.Raw])
+VALUES = msgspec.msgpack.Decoder(list[Any])
 ANY = msgspec.msgpack.Decoder()
 
 FLOAT_TAG, FLOAT_WIDTH = 0xCB, 9
@@ -69,7 +70,7 @@ class Fields:
             return None
         try:
             return decoder.decode(part)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._unusable(name, part)
             return None
 
@@ -89,7 +90,11 @@ class Fields:
     def scalar(self, name: str) -> Any:
         """Return a recorded text, number or boolean; None for anything else."""
         part = self._recorded(name)
-        value = ANY.decode(part) if part is not None and array_header(part, 0) is None else None
+        try:
+            value = ANY.decode(part) if part is not None and array_header(part, 0) is None else None
+        except (ValueError, RecursionError):
+            self._unusable(name, part)
+            return None
         return value if isinstance(value, (str, int, float)) else None
 
     def text_runs(self, name: str, length: int) -> list[tuple[int, str]] | None:

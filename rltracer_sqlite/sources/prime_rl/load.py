@@ -16,11 +16,13 @@ from ..places import Root
 from .entries import recorded_uid
 from .graph import branch_paths
 from .layout import BINARY
+from .records import without_arrays
 
 if TYPE_CHECKING:
     from ...tokens.streams import Tokens
     from ...tokens.tokenizer import TextTokenizer
 
+DAMAGED_ARRAYS = "its token arrays are damaged in the file, and are left out"
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
 
 
@@ -39,7 +41,7 @@ def load_lines(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer
 def _load(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | None) -> Trajectory:
     record = locators[0]
     raw = read_bytes(root, record.path, record.byte_offset, record.byte_length)
-    outer = decoded_object(raw, record)
+    outer, remark = _decoded(raw, record)
     trace = pick(outer, record)
     annotations = []
     for locator in locators[1:]:
@@ -53,27 +55,45 @@ def _load(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | No
         trace = _overlaid(trace, later, locator)
     from .trace_tokens import trace_tokens
 
-    return _trajectory(
+    trajectory = _trajectory(
         trace, outer, raw, locators, annotations, lambda: trace_tokens(root, trace, locators, annotations, tokenizer)
     )
+    if remark:
+        trajectory.metadata["remarks"] = [remark]
+    return trajectory
 
 
 def decoded_object(raw: bytes, locator: Locator) -> dict[str, Any]:
     """Return the JSON object of a record's bytes. Raises LocatorError when they are none any more."""
+    return _decoded(raw, locator)[0]
+
+
+def _decoded(raw: bytes, locator: Locator) -> tuple[dict[str, Any], str]:
+    """Return the JSON object of a record's bytes, and a remark where a part of it had to be left out."""
+    remark = ""
     try:
         value = msgspec.json.decode(raw)
     except (ValueError, RecursionError):
         try:
             value, _ = decode_leniently(raw)
         except ValueError as error:
-            place = f"byte {locator.byte_offset:,} of {locator.path}"
-            raise LocatorError(
-                f"The record at {place} cannot be decoded: {error}. The file is damaged, or has changed since it was "
-                "indexed."
-            ) from None
+            value, remark = _without_damaged_arrays(raw, locator, error), DAMAGED_ARRAYS
     if not isinstance(value, dict):
         raise LocatorError(CHANGED.format(path=locator.path, what=f"no record at byte {locator.byte_offset:,}"))
-    return value
+    return value, remark
+
+
+def _without_damaged_arrays(raw: bytes, locator: Locator, error: ValueError) -> Any:
+    """Return the record as the index read it, which does not look into token arrays. Raises LocatorError."""
+    try:
+        if len(shorter := without_arrays(raw + b"\n", 0, len(raw))) < len(raw):
+            return decode_leniently(shorter)[0]
+    except ValueError:
+        pass
+    place = f"byte {locator.byte_offset:,} of {locator.path}"
+    raise LocatorError(
+        f"The record at {place} cannot be decoded: {error}. The file is damaged, or has changed since it was indexed."
+    )
 
 
 def pick(outer: dict[str, Any], locator: Locator) -> dict[str, Any]:
@@ -125,7 +145,7 @@ def _trajectory(
         branches = [[messages[number] for number in path] for path in paths]
         trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
     else:
-        branches = [_v0_messages(trace)] if "prompt" in trace or "completion" in trace else []
+        branches = [_v0_messages(trace)] if is_row(trace) else []
         paths, trained = [list(range(len(branch))) for branch in branches], [True for _ in branches]
     from .metadata import metadata
 
@@ -140,6 +160,11 @@ def _trajectory(
         record=trace,
         read_tokens=read_tokens,
     )
+
+
+def is_row(trace: dict[str, Any]) -> bool:
+    """Say whether a record without nodes is a row of v0; an episode that failed has no messages."""
+    return ("prompt" in trace or "completion" in trace) and trace.get("traces") is None
 
 
 def node_message(node: Any) -> Message:

@@ -74,9 +74,11 @@ def logprob_summary(trace: dict[str, Any]) -> dict[str, float | int] | None:
 
 
 def _completion(trace: dict[str, Any]) -> dict[str, Any]:
-    calls, nodes = _dictionaries(trace.get("calls")), _nodes(trace)
+    # A row of v0 has its usage in one place, whatever else it carries.
+    is_row = not isinstance(trace.get("nodes"), list) and "prompt" in trace and "completion" in trace
+    calls, nodes = [] if is_row else _dictionaries(trace.get("calls")), _nodes(trace)
     usages = _usages(calls) or _usages(nodes)
-    total = _dictionary(trace.get("token_usage"))
+    total = _dictionary(trace.get("token_usage")) if is_row else {}
     prompt = usages[-1].get("prompt_tokens") if usages else total.get("input_tokens")
     sampled = [count for used in usages if (count := integer(used.get("completion_tokens"))) is not None]
     completion = sum(sampled) if sampled else total.get("output_tokens")

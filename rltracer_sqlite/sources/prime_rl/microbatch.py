@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
-from .fields import ANY, IDS, TEXTS, Fields, split_record, text_at
+from .fields import IDS, TEXTS, VALUES, Fields, split_record, text_at
 from .generations import micro_batch_fields
 from .msgpack_frames import Beginning, Frame, Torn, frames
 from .samples import Batch, Found, Sample, Splitter, finite
@@ -83,7 +83,7 @@ class MicroBatch:
                 facts[name] = value
         if with_all and "payload" in self.fields.parts:
             # Some big fields lie in files of their own, which are named and never opened.
-            entries = ANY.decode(self.fields.parts["payload"]) or []
+            entries = self.fields.list_of("payload", VALUES) or []
             facts["side_files"] = [str(entry[0]) for entry in entries if isinstance(entry, list) and entry]
         return facts
 

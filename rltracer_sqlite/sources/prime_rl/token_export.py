@@ -25,6 +25,8 @@ STREAMS = (
 )
 FACTS = ("rank", "micro_step", "micro_sequence_idx", "export_sequence_idx", "export_step", "run_id", "training_mode")
 Numbers = list[float | None]
+BOOLEANS: frozenset[type] = frozenset({bool})
+NUMBERS: frozenset[type] = frozenset({int, float, bool, type(None)})  # is_masked holds booleans
 
 
 class _Scanned(msgspec.Struct, gc=False):
@@ -83,7 +85,7 @@ def exported_sample(row: Any) -> tuple[Sample, list[str]]:
     if not isinstance(ids, list) or not all(isinstance(token, int) and 0 <= token < 2**32 for token in ids):
         raise ValueError("it has no list of token ids")
     remarks: list[str] = []
-    mask = _fitting(row, "loss_mask", len(ids), remarks)
+    mask = _fitting(row, "loss_mask", len(ids), remarks, BOOLEANS)
     found = {name: _fitting(row, name, len(ids), remarks) for name in STREAMS}
     streams = {name: values for name, values in found.items() if values is not None}
     sample = Sample(ids, None if mask is None else bytes(value is True for value in mask), streams)
@@ -93,9 +95,14 @@ def exported_sample(row: Any) -> tuple[Sample, list[str]]:
     return sample, remarks
 
 
-def _fitting(row: Mapping[str, Any], name: str, length: int, remarks: list[str]) -> list[Any] | None:
+def _fitting(
+    row: Mapping[str, Any], name: str, length: int, remarks: list[str], kinds: frozenset[type] = NUMBERS
+) -> list[Any] | None:
     values = row.get(name)
     if not isinstance(values, list):
+        return None
+    if not kinds.issuperset(map(type, values)):
+        remarks.append(f"{name} is no list of the expected kind")
         return None
     if len(values) != length:
         remarks.append(f"{name} has {len(values):,} values for {length:,} tokens")

@@ -6,6 +6,7 @@ import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from math import prod
 from typing import IO, Any, cast
 
 from ..base import LocatorError, NotRollouts, Position, Problem
@@ -18,6 +19,9 @@ from .torch_pickle import PickleRefused, TensorView, read_tensors
 
 MAX_PICKLE_BYTES = 1 << 26
 MAX_ELEMENTS = 1 << 27
+# A tensor may repeat the numbers of its storage, and a pickle its tensors; the trainer's do so at most a few times.
+MOST_REPEATED = 16
+FEW_ELEMENTS = 1 << 20  # that may be repeated as often as wanted
 STREAMS = {"advantages": "advantages", "logprobs": "inference_logprobs", "inference_logprobs": "inference_logprobs"}
 
 
@@ -28,9 +32,15 @@ def torch_micro_batches(reader: ByteReader, name: str) -> Iterator[Found]:
     """
     size = reader.size()
     with _opened(reader, name) as archive:
-        item = 0
+        item, elements = 0, 0
         for number, micro_batch in enumerate(_micro_batches(archive), start=1):
             try:
+                elements += _elements(micro_batch)
+                if elements > max(FEW_ELEMENTS, MOST_REPEATED * size):
+                    yield Problem(
+                        number, 0, size, f"from micro batch {number:,} on: more numbers than the file can hold"
+                    )
+                    break
                 samples, remarks, is_copy = _samples(archive, micro_batch, item)
             except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
                 yield Problem(number, 0, size, f"micro batch {number:,} is not readable: {error}")
@@ -73,6 +83,10 @@ def _micro_batches(archive: zipfile.ZipFile) -> list[Mapping[str, Any]]:
     if not all(isinstance(one, dict) and "input_ids" in one for one in several):
         raise NotRollouts("a torch file without micro batches")
     return several
+
+
+def _elements(micro_batch: Mapping[str, Any]) -> int:
+    return sum(prod(value.shape) for value in micro_batch.values() if isinstance(value, TensorView))
 
 
 def _refuse_compression(info: zipfile.ZipInfo) -> None:
@@ -148,6 +162,9 @@ def _numbers(archive: zipfile.ZipFile, tensor: TensorView, count: int) -> list[A
 
 def _is_big_endian(archive: zipfile.ZipFile, prefix: str) -> bool:
     try:
-        return archive.read(f"{prefix}byteorder")[:3] == b"big"
+        info = archive.getinfo(f"{prefix}byteorder")
     except KeyError:
         return False
+    _refuse_compression(info)
+    with archive.open(info) as stored:
+        return stored.read(3) == b"big"

@@ -43,7 +43,7 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
     """Return the entry of a v0 row; `flat` are its top-level values, where it has no `metrics` of its own."""
     entry = common(record, record, shard, offset, length, line, None)
     entry.uid = recorded_uid(record.rollout_id) or place_uid(shard, offset, None)
-    entry.reward, entry.episode_id, entry.branches = record.reward, None, 1
+    entry.episode_id, entry.branches = None, 1
     entry.advantage = record.advantage if record.advantage is not None else entry.advantage
     if record.is_filtered is not None:
         entry.effective = int(not record.is_filtered)
@@ -76,8 +76,8 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
 def completion_messages(completion: Raw) -> list[tuple[str | None, int]]:
     """Return (role, number of tool calls) of each message of a v0 completion; a text is one assistant message."""
     with memoryview(completion) as recorded:
-        if recorded[:1].tobytes() != b"[":
-            return [("assistant", 0)]
+        if (beginning := recorded[:1].tobytes()) != b"[":
+            return [("assistant", 0)] if beginning == b'"' else []
     try:
         return [(message.role, len(message.tool_calls or ())) for message in MESSAGES.decode(completion)]
     except msgspec.ValidationError:

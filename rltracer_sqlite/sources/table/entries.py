@@ -18,7 +18,7 @@ from .rows import Row, json_text, kind_of
 from .tokens import TokenNumbers, identify_by_ids, read_tokens
 
 BOOLEANS = {"True": 1.0, "False": 0.0}
-MAX_LIKE = 1000  # characters of a text that a part is taken from
+MAX_LIKE = 300  # characters of a text that a part is taken from
 
 
 @dataclass
@@ -54,7 +54,7 @@ def read_row(
     values = _Values(row, shape)
     variant = shape.variants[place.item] if shape.variants and place.item is not None else None
     is_ids = shape.content.kind == TOKEN_IDS
-    tokens = read_tokens(values.get, with_ids or is_ids, values.remarks)
+    tokens = read_tokens(values.get, with_ids or is_ids, values.remarks, is_ids)
     ids = (tokens.ids[: tokens.prompt], tokens.ids[tokens.prompt :]) if tokens and is_ids else ([], [])
     completion = variant.completion if variant else shape.content.completion
     conversation = conversation_of(row, shape.content, completion, ids, tokenizer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +32,31 @@ def has_pyarrow() -> bool:
 def parquet_rows(reader: ByteReader, name: str) -> Iterator[Row]:
     """Yield the rows of a Parquet file. Raises ParquetError, and SourceError where pyarrow is not installed."""
     table = _opened(reader, name)
-    numbers = _number_columns(table)
-    batches = table.iter_batches(batch_size=ROWS)
+    with decoding():
+        numbers = _number_columns(table)
+    yield from (Row(_without_nan(row), numbers) for row in batched_rows(table))
+
+
+def batched_rows(table: Any, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an open Parquet file, a few decoded at a time. Raises ParquetError."""
+    with decoding():
+        batches = table.iter_batches(batch_size=ROWS, columns=columns)
     while True:
-        try:
-            rows = next(batches).to_pylist()
-        except StopIteration:
+        with decoding():
+            batch = next(batches, None)
+            rows = batch.to_pylist() if batch is not None else []
+        if batch is None:
             return
-        except Exception as error:  # pyarrow raises what its decoders raise
-            raise ParquetError(f"{error}") from None
-        yield from (Row(_without_nan(row), numbers) for row in rows)
+        yield from rows
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Turn whatever pyarrow raises for a damaged file into a ParquetError: its decoders have errors of all kinds."""
+    try:
+        yield
+    except Exception as error:
+        raise ParquetError(f"{error}") from None
 
 
 @dataclass
@@ -66,12 +82,13 @@ def load_row_group(root: Root, path: str, number: int) -> RowGroup:
     try:
         with open_shard(root, path) as reader:
             table, first = _opened(reader, path), 0
-            for group in range(table.num_row_groups):
-                count = table.metadata.row_group(group).num_rows
-                if 0 <= first <= number < first + count:
-                    rows = [_without_nan(row) for row in table.read_row_group(group).to_pylist()]
-                    return RowGroup(path, first, rows, _number_columns(table))
-                first += count
+            with decoding():
+                for group in range(table.num_row_groups):
+                    count = table.metadata.row_group(group).num_rows
+                    if 0 <= first <= number < first + count:
+                        rows = [_without_nan(row) for row in table.read_row_group(group).to_pylist()]
+                        return RowGroup(path, first, rows, _number_columns(table))
+                    first += count
     except ParquetError as error:
         raise LocatorError(f"{path} cannot be read: {error}.") from None
     raise LocatorError(f"{path} has no row {number + 1:,}: it has changed since it was indexed. Index the run again.")
@@ -82,10 +99,8 @@ def _opened(reader: ByteReader, name: str) -> Any:
         import pyarrow.parquet
     except ImportError:
         raise SourceError(f"{name} is a Parquet file, which needs pyarrow: {INSTALL}.") from None
-    try:
+    with decoding():
         return pyarrow.parquet.ParquetFile(ByteFile(reader))
-    except Exception as error:
-        raise ParquetError(f"no Parquet file: {error}") from None
 
 
 def _number_columns(table: Any) -> frozenset[str]:

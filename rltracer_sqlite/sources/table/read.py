@@ -36,6 +36,7 @@ CONTENT_KEYS = (
 )  # fmt: skip
 FILE_KEYS = ("paths", "splits", "table", "repeats")
 MOST_PLACES = 6
+MOST_WILD = 3  # a text that nearly fits is tried in as many ways as it has characters, to this power
 Keys = tuple["str | int", ...]
 
 
@@ -248,6 +249,9 @@ class _Reading:
     def template(self, written: str, at: Keys) -> Template:
         if sum(written.count(place) for place in ("*", "{}", "{step}", "{split}")) > MOST_PLACES:
             raise self.error(at, f"{written!r} has more than {MOST_PLACES} open places")
+        parts = [written] if "{}" in written else written.split("/")  # in a path, * ends with a folder's name
+        if any(part.count("*") + part.count("{}") > MOST_WILD for part in parts):
+            raise self.error(at, f"{written!r} has more than {MOST_WILD} places for anything in one text or name")
         unknown = re.findall(r"\{(?!\}|step\}|split\})[^}]*\}", written)
         if unknown or max(written.count("{step}"), written.count("{split}")) > 1:
             raise self.error(at, f"{written!r}: the open places are *, {{step}} and {{split}}, the last two once each")

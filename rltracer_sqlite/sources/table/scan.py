@@ -72,8 +72,8 @@ class _Scan:
             data = reader.pread(tail.length, tail.offset)
             if _is_object(data):
                 yield from self._line(data, tail.offset, number + 1)
-                yield Read(number + 1, 0, self.records.fitted)
                 tail, number = Tail(tail.offset + tail.length, 0), number + 1
+                yield Read(number, tail.offset, self.records.fitted)
         if tail.offset == 0 and tail.length:
             _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
         yield Position(tail.offset, number, tail.length)

@@ -15,6 +15,8 @@ from ..places import Root
 from ..remote import RemoteRoot
 from .rows import Row
 
+# Beside SQLite's own errors: names of columns that are no UTF-8, and sizes that no memory would hold.
+DAMAGED = (sqlite3.Error, UnicodeDecodeError, MemoryError, OverflowError)
 MAGIC = b"SQLite format 3\0"
 
 
@@ -23,12 +25,13 @@ def sqlite_rows(root: Root, path: str, table: str | None) -> Iterator[tuple[int,
     with closing(_connect(root, path)) as connection:
         try:
             name = _checked(connection, table, path)
-            cursor = connection.execute(f"select rowid, * from {name} order by rowid")
+            number = _row_number(connection, name)
+            cursor = connection.execute(f"select {number}, * from {name} order by {number}")
             names = [column[0] for column in cursor.description][1:]
             for rowid, *cells in cursor:
                 yield rowid, _row(names, cells)
-        except sqlite3.DatabaseError as error:
-            raise LocatorError(f"{path} cannot be read: {error}.") from None
+        except DAMAGED as error:
+            raise LocatorError(f"{path} cannot be read: {str(error) or 'it claims impossible sizes'}.") from None
 
 
 def load_sqlite_row(root: Root, path: str, table: str | None, rowid: int) -> Row:
@@ -36,10 +39,10 @@ def load_sqlite_row(root: Root, path: str, table: str | None, rowid: int) -> Row
     with closing(_connect(root, path)) as connection:
         try:
             name = _checked(connection, table, path)
-            cursor = connection.execute(f"select * from {name} where rowid = ?", (rowid,))
+            cursor = connection.execute(f"select * from {name} where {_row_number(connection, name)} = ?", (rowid,))
             cells = cursor.fetchone()
-        except (sqlite3.DatabaseError, NotRollouts, OverflowError) as error:
-            raise LocatorError(f"{path} cannot be read: {error}.") from None
+        except (*DAMAGED, NotRollouts) as error:
+            raise LocatorError(f"{path} cannot be read: {str(error) or 'it claims impossible sizes'}.") from None
     if cells is None:
         raise LocatorError(f"{path} has no row {rowid}: it has changed since it was indexed. Index the run again.")
     return _row([column[0] for column in cursor.description], list(cells))
@@ -57,6 +60,7 @@ def _connect(root: Root, path: str) -> sqlite3.Connection:
     live = file.with_name(file.name + "-wal").exists()
     connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro{'' if live else '&immutable=1'}", uri=True)
     connection.execute("pragma trusted_schema = off")
+    connection.text_factory = _text  # a text of another system may be no UTF-8
     return connection
 
 
@@ -72,6 +76,14 @@ def _checked(connection: sqlite3.Connection, table: str | None, path: str) -> st
         asked = f"no table {table!r}" if table else "several possible tables: name one with files.table"
         raise NotRollouts(f"a SQLite database with {asked}; it holds {held}")
     return '"' + str(table).replace('"', '""') + '"'
+
+
+def _row_number(connection: sqlite3.Connection, name: str) -> str:
+    """Return what the number of a row is called: a column of the table may take one of the names away."""
+    taken = {column[0].lower() for column in connection.execute(f"select * from {name} limit 0").description}
+    if free := [alias for alias in ("rowid", "_rowid_", "oid") if alias not in taken]:
+        return free[0]
+    raise NotRollouts(f"a SQLite table {name} in which columns hide the numbers of its rows")
 
 
 def _row(names: list[str], cells: list[Any]) -> Row:

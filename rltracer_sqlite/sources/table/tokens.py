@@ -33,21 +33,35 @@ class TokenNumbers:
         return Tokens(self.ids, mask=self.mask, logprobs=self.logprobs, advantages=self.advantages)
 
 
-def read_tokens(get: Callable[[str], Any], with_ids: bool, remarks: list[str]) -> TokenNumbers | None:
+def read_tokens(
+    get: Callable[[str], Any], with_ids: bool, remarks: list[str], are_content: bool = False
+) -> TokenNumbers | None:
     """Return the per-token lists of a row, by the role that names each; None where it has none.
 
-    A list of another length than the others is left out, and `remarks` says so. Raises RowError.
+    A list of another length than the others is left out, and `remarks` says so. Raises RowError where `are_content`
+    and the ids are none.
     """
     mask, ids, prompt = get("mask"), [], 0
-    if with_ids or not isinstance(mask, list):
-        before = _ids(get, "prompt_ids")
-        ids, prompt = before + _ids(get, "completion_ids"), len(before)
-    length = len(ids) if ids else len(mask) if isinstance(mask, list) else 0
+    if with_ids or not isinstance(mask, list) or get("prompt_ids") is not None:
+        try:
+            before = _ids(get, "prompt_ids")
+            ids, prompt = before + _ids(get, "completion_ids"), len(before)
+        except RowError as error:
+            if are_content:
+                raise
+            remarks.append(str(error))  # the text is there all the same
+    flags = [bool(one) for one in mask] if isinstance(mask, list) else None
+    if flags is not None and ids and len(flags) != len(ids):
+        if prompt and len(flags) == len(ids) - prompt:
+            flags = [False] * prompt + flags
+        else:
+            remarks.append(f"mask: {len(flags):,} values for {len(ids):,} tokens")
+            # Where ids are not the content they may not have been read at all: the mask alone tells, then as now.
+            flags, ids, prompt = (None, ids, prompt) if are_content else (flags, [], 0)
+    length = len(ids) if ids else len(flags or ())
     if not length:
         return None
-    if isinstance(mask, list) and len(mask) == length:
-        flags = [bool(one) for one in mask]
-    else:
+    if flags is None:
         flags = [False] * prompt + [True] * (length - prompt)
     found = {name: _stream(get(name), name, prompt, length, remarks) for name in ("logprobs", "advantage")}
     end = min(integer_in_text(get("length")) or length, length)  # what is behind it is padding

@@ -1,0 +1,55 @@
+"""Records without their token arrays give the same entries as whole ones."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rltracer_sqlite.sources.base import Entry, Problem, Shard
+from rltracer_sqlite.sources.lines import Line
+from rltracer_sqlite.sources.prime_rl import records
+from rltracer_sqlite.sources.prime_rl.records import DECODER, Record, without_arrays
+from rltracer_sqlite.sources.prime_rl.scan import _found as found_in
+
+from ..target import Target
+from .traces import WORDS, trace_seeds
+
+SHARD = Shard("a.jsonl", "a.jsonl", "traces", 1, "train")
+
+
+def entries_of(record: Record, data: bytes) -> list[Entry | Problem] | str:
+    """Return what a record gives, or the kind of error that it gives."""
+    try:
+        return list(found_in(record, Line(bytearray(data), 0, len(data) - 1, 0), SHARD, 1))
+    except (ValueError, RecursionError) as error:
+        return type(error).__name__
+
+
+def check(data: bytes) -> None:
+    """A line that is decoded after cutting gives what it gives whole; one that is not is read whole."""
+    line = data[1:].split(b"\n")[0] + b"\n"
+    shorter = without_arrays(line, 0, len(line) - 1)
+    assert without_arrays(b"x" + line + line, 1, len(line)) == shorter, "a cut looks beyond its line"
+    try:
+        whole = DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        whole = None
+    try:
+        cut = DECODER.decode(shorter)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return
+    if whole is not None:
+        assert entries_of(cut, line) == entries_of(whole, line)
+
+
+def seeds() -> list[bytes]:
+    """Return one record a seed, with and without tokens."""
+    lines = {line for seed in trace_seeds() for line in seed[1:].split(b"\n") if line}
+    return [b"\0" + line for line in sorted(lines, key=len)][:60]
+
+
+KEYS = tuple(key.decode() for key, _ in records.NEXT_ARRAYS)
+TARGETS = {
+    "cutting": Target(
+        "cutting", "cut records equal whole ones", check, seeds, "json", (*WORDS, *KEYS, ',"token_ids":[')
+    )
+}

@@ -1,0 +1,103 @@
+"""Addresses and parameters of the pages, as anybody may type them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from tests.indexing import index
+from tests.plugin.conftest import traces, write_run
+
+from ..scratch import scratch
+from ..target import Target
+
+BASE = "/-/rltracer/run"
+# What Datasette's own table pages answer with status 500, whichever plugins are installed.
+DATASETTE_SAYS = ("Cannot sort table by", "null character", "no such column", "syntax error", "unrecognized token")
+PAGES = (
+    "/", "/run/1", "/step/1/1", "/group/1", "/trajectory/1", "/trajectory/2", "/trajectory/1.json",
+    "/trajectory/1/record",
+    "/search", "/compare", "/export", "/browse", "/run/1/charts",
+)  # fmt: skip
+QUERIES = (
+    "branch=0&view=raw",
+    "view=tokens&lens=logprobs&start=0",
+    "find=gasket&full=1",
+    "message=2&branch=1",
+    "full=1&find=%22a%22",
+)
+
+
+@cache
+def served() -> tuple[asyncio.AbstractEventLoop, Any]:
+    """Return a Datasette that serves a small index with full text, and a loop to ask it in."""
+    from datasette.app import Datasette
+
+    folder = scratch("urls")
+    write_run(folder / "run", traces())
+    index(folder / "run.sqlite", folder / "run")
+    loop = asyncio.new_event_loop()
+    datasette = Datasette([str(folder / "run.sqlite")], settings={"num_sql_threads": 1})
+    loop.run_until_complete(datasette.invoke_startup())
+    return loop, datasette
+
+
+def check(data: bytes) -> None:
+    """Any address gives a page, a redirect or a refusal in words, and never an error of ours."""
+    typed = data.decode("utf-8", "replace").replace("\0", "%00")
+    path = quote(typed, safe="/?&=%:;,+!*'()[]@~$-._")
+    if not path.startswith("/") or path.startswith("//") or len(path) > 2000:
+        path = "/-/rltracer/run/trajectory/" + path
+    try:
+        urlsplit("http://localhost" + path)
+    except ValueError:
+        return
+    loop, datasette = served()
+    response = loop.run_until_complete(datasette.client.get(path))
+    if not path.startswith("/-/rltracer") and any(said in response.text for said in DATASETTE_SAYS):
+        return
+    assert response.status_code < 500, (path, response.status_code, response.text[:2000])
+    if "json" in response.headers.get("content-type", "") and "ndjson" not in response.headers.get("content-type", ""):
+        json.loads(response.text)
+
+
+def seeds() -> list[bytes]:
+    """Return every page and fragment, and pages with the parameters that they read."""
+    addresses = [f"{BASE}{page}" for page in PAGES]
+    addresses += [f"{BASE}/trajectory/1?{query}" for query in QUERIES]
+    addresses += [
+        f"{BASE}/run/1?start=0", f"{BASE}/step/1/1?start=0&_size=5&sort=pass_rate", f"{BASE}/step/1/none",
+        f"{BASE}/group/1?words=2&start=0",
+        f"{BASE}/run/1/charts/pass_rates.json?_window=2&split=train&env=counting&step=1",
+        f"{BASE}/search?q=gasket&start=0",
+        f"{BASE}/compare?a=1&b=2&a_branch=1&b_branch=1&again=1",
+        f"{BASE}/step/1/1?pass_rate__gte=0.5&_sort_desc=reward_mean&env=counting",
+        f"{BASE}/group/1?success=1&reward__gt=0&_sort=turns", f"{BASE}/t/run/counted", f"{BASE}/t/run/nope",
+        f"{BASE}/trajectory/1/record?pretty=1",
+        "/run/trajectories?_facet=success&_facet_pass_rate=group_pass_rate",
+        "/run/trajectories.json?_facet_pass_rate=1",
+        "/run/trajectories.sft?_per_prompt=2&_acceptance=any&_field=metrics.num_turns>=1&_preview=3",
+        "/run/trajectories.rl?_window=2&_target=1",
+        "/run/prompt_groups.preference?_margin=0.5&_min_pass_rate=0.1&_max_pass_rate=1",
+        "/run/trajectories/1", "/run/prompt_groups?_where=1",
+        f"{BASE}/export?_table=prompt_groups&_preview=2&_split=train",
+    ]  # fmt: skip
+    return [address.encode() for address in addresses]
+
+
+WORDS = (
+    "__gte=", "__in=", "__contains=", "__isnull=", "__arraycontains=", "__date=", "pass_rate", "reward", "turns",
+    "_sort_desc=", "id", "rowid",
+    "?", "&", "=", "branch=", "view=", "from=", "to=", "find=", "message=", "sort=", "page=", "size=", "split=",
+    "window=", "k=",
+    "lens=", "_field=", "_per_prompt=", "_target=", "_window=", "_seed=", "_margin=", "_acceptance=", "_order=",
+    "_split=", "_next=",
+    "_sort=", "_facet=", "_where=", "-1", "0", "9999999999999999999", "1e999", "nan", "inf", "%00", "%ff", "%2F",
+    "~2F", "/", "..",
+    "trajectory", "group", "step", "run", "charts", ".json", ".sft", ".rl", "%F0%9F%98%80", "None", "null", "'", '"',
+    "<",
+)  # fmt: skip
+TARGETS = {"urls": Target("urls", "addresses and parameters of the pages", check, seeds, "text", WORDS)}
