@@ -13,6 +13,8 @@ MOST_DIGITS = 20  # of a text that is read as an integer
 
 def number(value: Any) -> float | None:
     """Return a recorded value as a finite float; True and False count as 1 and 0, anything else as missing."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, (int, float)):
         try:
             finite = float(value)

@@ -22,6 +22,7 @@ LIMITS = {
 }  # fmt: skip
 MAX_TEXT = 200  # characters of a recorded text, or of a dotted path, that the index keeps
 MAX_DEPTH = 3
+KNOWN_PATHS = 4096  # dotted paths that are not put together again for each record
 KNOWN_PROMPTS = 1024  # prompts whose key and preview are remembered
 SHORT_PROMPT = 1 << 14  # bytes; only prompts up to this length are
 
@@ -140,9 +141,9 @@ def prompt_of(context: Sequence[Mapping[str, Any]]) -> Prompt | None:
 
 
 def _recorded_prompt(nodes: list[Node]) -> Prompt | None:
-    recorded = tuple((node.message.role, bytes(node.message.content)) for node in nodes)
+    recorded = tuple([(node.message.role, bytes(node.message.content)) for node in nodes])
     # A long prompt, such as one with images, is not worth its place in the memory of known ones.
-    is_short = sum(len(content) for _, content in recorded) <= SHORT_PROMPT
+    is_short = sum([len(content) for _, content in recorded]) <= SHORT_PROMPT
     return (_known_prompt if is_short else _known_prompt.__wrapped__)(recorded)
 
 
@@ -214,25 +215,33 @@ def _reward(rewards: dict[str, Reward | float | None] | None) -> tuple[float | N
             continue
         weight = reward.weight if isinstance(reward, Reward) else None
         total += score * (1.0 if weight is None else weight)
-        add_values(values, "rewards", {f"{name}.score": score})
+        here = value_path("rewards", f"{name}.score") if len(name) < MAX_TEXT else None
+        if here is not None and math.isfinite(score):
+            values[here] = score
     return (total if known and math.isfinite(total) else None), values
 
 
 def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1) -> None:
+    """Add what is recorded as a JSON object, by its dotted paths below `path`."""
     for name, value in (recorded or {}).items():
-        here = (f"{path}.{name}" if path else name).replace("\0", "\N{REPLACEMENT CHARACTER}")
-        if len(here) > MAX_TEXT:
+        if len(name) > MAX_TEXT or (here := value_path(path, name)) is None:
             continue  # no name of a column, and nothing to ask for
-        if type(value) is float and math.isfinite(value):
-            values[here] = value
-        elif isinstance(value, dict):
-            if depth < MAX_DEPTH:
-                add_values(values, here, value, depth + 1)
-        elif isinstance(value, (bool, int, float)):
+        kind = type(value)
+        if kind is float or kind is int or kind is bool:
             if (finite := number(value)) is not None:
                 values[here] = finite
-        elif isinstance(value, str):
+        elif kind is dict:
+            if depth < MAX_DEPTH:
+                add_values(values, here, value, depth + 1)
+        elif kind is str:
             values[here] = short(value) or "" if len(value) <= MAX_TEXT else None
+
+
+@lru_cache(maxsize=KNOWN_PATHS)
+def value_path(path: str, name: str) -> str | None:
+    """Return the dotted path of a value as the index keeps it, or None where it is too long."""
+    here = (f"{path}.{name}" if path else name).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return here if len(here) <= MAX_TEXT else None
 
 
 def _count_tokens(entry: Entry, trace: Record, nodes: list[Node]) -> None:
@@ -273,11 +282,8 @@ def _times(timing: Any) -> tuple[float | None, float | None]:
         return start, total
     if (milliseconds := number(timing.get("total_ms"))) is not None:
         return start, milliseconds / 1000
-    last = None
-    for span in timing.values():
-        end = span.get("end") if isinstance(span, dict) else None
-        if end is not None and (end := number(end)) is not None and (last is None or end > last):
-            last = end
+    spans = (span.get("end") for span in timing.values() if type(span) is dict)
+    last = max((end for span in spans if (end := number(span)) is not None), default=None)
     return start, last - start if last is not None and start and last >= start else None
 
 
@@ -288,9 +294,11 @@ def decoded(raw: Raw) -> Any:
 
 def recorded_uid(recorded: Any) -> str | None:
     """Return a recorded id as the index keeps it: one that is too long by its hash; None where there is none."""
-    if recorded is None or recorded == "" or isinstance(recorded, (dict, list)):
-        return None
-    uid = str(recorded)
+    if type(recorded) is not str:
+        if recorded is None or isinstance(recorded, (dict, list)):
+            return None
+        recorded = str(recorded)
+    uid: str = recorded
     return short(uid) if len(uid) <= MAX_TEXT else sha256(uid.encode()).hexdigest()
 
 
@@ -301,7 +309,14 @@ def place_uid(shard: Shard, offset: int, item: int | None) -> str:
 
 def short(text: str | None) -> str | None:
     """Return a recorded text as the index keeps it: not too long, and without NUL, at which SQLite's functions stop."""
-    return text[:MAX_TEXT].replace("\0", "\N{REPLACEMENT CHARACTER}") if text else None
+    if not text:
+        return None
+    # Nearly every text is kept as it is, which is asked without copying it.
+    return (
+        text
+        if len(text) <= MAX_TEXT and "\0" not in text
+        else text[:MAX_TEXT].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    )
 
 
 def _completed(record: Record) -> bool | None:
