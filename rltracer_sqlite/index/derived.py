@@ -7,6 +7,8 @@ million trajectories would take a second each; the sums per step, split and env 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 MAX_REWARDS = 40  # components of the reward with a curve
 VALUES = {
@@ -31,25 +33,76 @@ def copy_pass_rates(connection: sqlite3.Connection, groups: str) -> None:
     )
 
 
-def refresh_step_values(connection: sqlite3.Connection, run_id: int, step: int | None, split: str | None) -> None:
-    """Recompute the sums of one step and split, for every env in it."""
-    place = {"run": run_id, "step": step, "split": split}
-    connection.execute("delete from step_values where run_id = :run and step is :step and split is :split", place)
-    values = {**VALUES, **{name: f'"{name}"' for name in _reward_columns(connection)}}
-    sums = ", ".join(f"count({value}) as n{i}, sum({value}) as s{i}" for i, value in enumerate(values.values()))
-    rows = " union all ".join(f"select env, :name{i}, n{i}, s{i} from sums where n{i}" for i in range(len(values)))
-    connection.execute(
-        f"""
-        with sums as (
-            select env, {sums} from trajectories
-            where run_id = :run and step is :step and split is :split group by env
-        ),
-        found(env, name, trajectories, total) as ({rows})
-        insert into step_values (run_id, step, split, env, name, trajectories, total)
-        select :run, :step, :split, env, name, trajectories, total from found
-        """,
-        {**place, **{f"name{i}": name for i, name in enumerate(values)}},
+class StepSums(NamedTuple):
+    """What the trajectories of one step and split add up to, those of one env or of all."""
+
+    env: str | None
+    trajectories: int
+    scored: int
+    successes: int
+    reward_squares: float | None  # the sum of the squared rewards
+    reward_min: float | None
+    reward_max: float | None
+    values: dict[str, tuple[int, float | None]]  # name -> (how many have a value, their sum)
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a value; None where no trajectory has it."""
+        count, total = self.values[name]
+        return None if total is None else total / count
+
+
+def refresh_step_values(connection: sqlite3.Connection, run_id: int, step: int | None, split: str | None) -> StepSums:
+    """Recompute the sums of one step and split, for every env in it; return those of all envs together."""
+    of_envs = _sums(connection, {"run": run_id, "step": step, "split": split})
+    connection.execute("delete from step_values where run_id = ? and step is ? and split is ?", (run_id, step, split))
+    connection.executemany(
+        "insert into step_values (run_id, step, split, env, name, trajectories, total) values (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (run_id, step, split, sums.env, name, count, total)
+            for sums in of_envs
+            for name, (count, total) in sums.values.items()
+            if count
+        ],
     )
+    return _together(of_envs)
+
+
+def _sums(connection: sqlite3.Connection, place: dict[str, Any]) -> list[StepSums]:
+    """Return the sums of a step and split by env, from one reading of its trajectories."""
+    values = {**VALUES, **{name: f'"{name}"' for name in _reward_columns(connection)}}
+    sums = ", ".join(f"count({value}), sum({value})" for value in values.values())
+    rows = connection.execute(
+        f"""
+        select env, count(*), count(success), coalesce(sum(success), 0), sum(reward * reward), min(reward),
+            max(reward), {sums}
+        from trajectories where run_id = :run and step is :step and split is :split group by env
+        """,
+        place,
+    )
+    return [
+        StepSums._make([*row[:7], dict(zip(values, zip(row[7::2], row[8::2], strict=True), strict=True))])
+        for row in rows
+    ]
+
+
+def _together(of_envs: list[StepSums]) -> StepSums:
+    names = of_envs[0].values if of_envs else VALUES
+    pairs = {name: [sums.values[name] for sums in of_envs] for name in names}
+    return StepSums(
+        None,
+        sum(sums.trajectories for sums in of_envs),
+        sum(sums.scored for sums in of_envs),
+        sum(sums.successes for sums in of_envs),
+        _total(sums.reward_squares for sums in of_envs),
+        min((sums.reward_min for sums in of_envs if sums.reward_min is not None), default=None),
+        max((sums.reward_max for sums in of_envs if sums.reward_max is not None), default=None),
+        {name: (sum(count for count, _ in pair), _total(total for _, total in pair)) for name, pair in pairs.items()},
+    )
+
+
+def _total(numbers: Iterable[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
 def _reward_columns(connection: sqlite3.Connection) -> list[str]:

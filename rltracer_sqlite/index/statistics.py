@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 
 from .columns import resolve_path
-from .derived import copy_pass_rates, refresh_step_values
+from .derived import StepSums, copy_pass_rates, refresh_step_values
 
 GROUP_STATISTICS = """
 with means as (
@@ -20,14 +20,6 @@ select count(*), count(t.success), coalesce(sum(t.success), 0), m.mean, min(t.re
     avg((t.reward - m.mean) * (t.reward - m.mean)), t.prompt_group_id
 from trajectories t join means m on m.prompt_group_id = t.prompt_group_id
 group by t.prompt_group_id
-"""
-
-STEP_STATISTICS = """
-select count(*), count(distinct prompt_group_id), count(success), coalesce(sum(success), 0), avg(reward),
-    avg(reward * reward) - avg(reward) * avg(reward), avg(completion_tokens), avg(turns),
-    coalesce(sum(truncated), 0), coalesce(sum(ok = 0 or error_type is not null), 0), max(reward) - min(reward)
-from trajectories
-where run_id = :run and step is :step and split is :split
 """
 
 CHUNK = 20_000
@@ -84,18 +76,20 @@ def refresh_steps(
     for identity, step, split, had in pending:
         if only is not None and (step, split) not in only:
             continue
-        row = connection.execute(STEP_STATISTICS, {"run": run_id, "step": step, "split": split}).fetchone()
-        refresh_step_values(connection, run_id, step, split)
-        if row[0] or had:
-            deviation = 0.0 if row[10] == 0 else _root(row[5])
+        sums = refresh_step_values(connection, run_id, step, split)
+        if sums.trajectories or had:
             connection.execute(
                 """
-                update steps set indexed_at = ?, trajectories = ?, prompt_groups = ?, scored = ?, successes = ?,
-                    reward_mean = ?, reward_std = ?, tokens_mean = ?, turns_mean = ?, truncated = ?, errors = ?
+                update steps set indexed_at = ?, trajectories = ?, scored = ?, successes = ?, reward_mean = ?,
+                    reward_std = ?, tokens_mean = ?, turns_mean = ?, truncated = ?, errors = ?,
+                    prompt_groups = (
+                        select count(*) from prompt_groups g
+                        where g.run_id = steps.run_id and g.step is steps.step and g.split is steps.split)
                 where id = ?
                 """,
-                (now, *row[:5], deviation, *row[6:10], identity),
-            )
+                (now, *sums[1:4], sums.mean("reward"), _deviation(sums), sums.mean("completion_tokens"),
+                 sums.mean("turns"), sums.values["truncated"][1] or 0, sums.values["error"][1] or 0, identity),
+            )  # fmt: skip
         elif split is None:
             # A step that was discovered by its folder gets the split of its records when it is read.
             connection.execute(
@@ -123,6 +117,14 @@ def apply_success(connection: sqlite3.Connection, run_id: int) -> None:
     groups = connection.execute("select id from prompt_groups where run_id = ?", (run_id,)).fetchall()
     refresh_groups(connection, [row[0] for row in groups])
     connection.execute("update steps set indexed_at = null where run_id = ? and trajectories > 0", (run_id,))
+
+
+def _deviation(sums: StepSums) -> float | None:
+    """Return the population standard deviation of the reward; exactly 0 where all are equal, whatever rounding says."""
+    mean, count = sums.mean("reward"), sums.values["reward"][0]
+    if mean is None or sums.reward_squares is None:
+        return None
+    return 0.0 if sums.reward_min == sums.reward_max else _root(sums.reward_squares / count - mean * mean)
 
 
 def _root(variance: float | None) -> float | None:
