@@ -11,6 +11,7 @@ from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Sourc
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
+from .late import leave_for_later, make_missing
 from .plan import (
     HASHED_BYTES,
     Fingerprints,
@@ -70,9 +71,11 @@ def refresh_run(
         return done
     jobs = find_jobs(connection, run_id, root, [shard for shard in shards if not shard.aside and steps(shard.step)])
     if not jobs:
+        make_missing(connection)
         return done
     begin_writing(connection)
     total, passed = sum(job.new_bytes for job in jobs), 0
+    leave_for_later(connection, total)
     writer = RunWriter(connection, run_id)
     with scanning(source, root, jobs, processes, executor) as scan:
         for job in jobs:
@@ -88,6 +91,7 @@ def refresh_run(
             writer.rule_without_label()
         refresh_steps(connection, run_id)
         connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), run_id))
+    make_missing(connection)
     done.aside = _aside(connection, run_id)
     done.notes = list(getattr(source, "notes", list)())
     return done
