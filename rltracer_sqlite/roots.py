@@ -8,6 +8,7 @@ remote run is read only when its URL, or one that it lies below, is configured o
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -38,7 +39,9 @@ class Roots:
             listed = [configured] if isinstance(configured, str) else configured
             return cls(root for text in listed if (root := _configured(text)) is not None)
         own = [Path(database).resolve().parent] if database else []
-        return cls([*remembered_roots(), *own])
+        # A database that was saved to the home folder must not lead to all that is in it.
+        home = Path(os.path.expanduser("~")).resolve()
+        return cls([*remembered_roots(), *(folder for folder in own if folder not in (home, Path(folder.anchor)))])
 
     def check(self, root: str | Root) -> Root:
         """Return a run's folder, resolved. Raises RootNotAllowed where no allowed folder is it or holds it."""
@@ -107,8 +110,26 @@ def roots_file() -> Path:
     return user_config_path("rltracer") / "roots.txt"
 
 
+def list_problem() -> str | None:
+    """Return why the list of roots is not believed, in a sentence: somebody else could have written it."""
+    file = roots_file()
+    for path in (file, file.parent):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        if hasattr(os, "geteuid") and os.geteuid() != 0 and status.st_uid not in (0, os.geteuid()):
+            return f"The list of roots is not used: {path} belongs to another user."
+        is_sticky = path != file and status.st_mode & stat.S_ISVTX  # there, only an owner can replace a file
+        if os.name == "posix" and status.st_mode & stat.S_IWOTH and not is_sticky:
+            return f"The list of roots is not used: everybody may write to {path}. Mend it with chmod o-w."
+    return None
+
+
 def remembered_roots() -> list[Root]:
-    """Return the folders and URLs on the user's list, in the order in which they came."""
+    """Return the folders and URLs on the user's list in their order; none where there is a `list_problem`."""
+    if list_problem() is not None:
+        return []
     try:
         # Only "\n" ends a line: a folder's name may hold whatever else Python takes for the end of one.
         lines = roots_file().read_bytes().decode("utf-8", "surrogateescape").split("\n")
@@ -125,7 +146,9 @@ def _remembered(line: str) -> Root | None:
 
 
 def remember_root(root: Root) -> None:
-    """Add a folder, a single file or a URL to the user's list. Raises OSError where the list cannot be written."""
+    """Add a folder, a single file or a URL to the user's list. Raises OSError where it cannot be written or used."""
+    if problem := list_problem():
+        raise OSError(problem)
     resolved = root.resolve()
     known = remembered_roots()
     if resolved not in known and "\n" not in str(resolved):

@@ -23,8 +23,10 @@ def command(context: click.Context) -> None:
     its place is on this list, inside one that is, or in the folder of the index itself. Indexing a run adds it.
     """
     if context.invoked_subcommand is None:
-        from ..roots import remembered_roots, roots_file
+        from ..roots import list_problem, remembered_roots, roots_file
 
+        if problem := list_problem():
+            raise click.ClickException(printable(problem))
         roots = remembered_roots()
         for root in roots:
             click.echo(printable(str(root)))
@@ -55,4 +57,4 @@ def _write(change: object) -> object:
     try:
         return change()  # type: ignore[operator]
     except OSError as error:
-        raise click.ClickException(f"The list of roots cannot be written: {error}.") from None
+        raise click.ClickException(printable(f"The list of roots cannot be written: {error}.")) from None

@@ -6,10 +6,14 @@ import os
 import sqlite3
 from pathlib import Path
 
+from .soundness import odd_structure
+
 APPLICATION_ID = 0x524C5472  # "RLTr"
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 LARGEST_LOG = 1 << 26  # bytes
+LARGEST_VALUE = 64 << 20  # bytes of one value or row of an index; ours have some hundred
+STEPS_BETWEEN_SIGNALS = 1_000_000  # of SQLite's virtual machine: about ten milliseconds
 
 
 class IndexFileError(ValueError):
@@ -112,7 +116,8 @@ def _has_grown(connection: sqlite3.Connection, share: float) -> bool:
 def is_index(connection: sqlite3.Connection) -> bool:
     """Say whether a database is an index of rollouts that this version can read."""
     try:
-        return _application(connection) == APPLICATION_ID and 0 < _version(connection) <= SCHEMA_VERSION
+        named = _application(connection) == APPLICATION_ID and 0 < _version(connection) <= SCHEMA_VERSION
+        return named and odd_structure(connection) is None
     except sqlite3.Error:
         return False
 
@@ -128,6 +133,10 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
         connection.execute("pragma trusted_schema = off")
     except sqlite3.Error as error:
         raise IndexFileError(f"{path} cannot be opened: {error}.") from None
+    if hasattr(connection, "setlimit"):  # Python 3.11
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+    # Python looks for Ctrl-C only while it runs itself, and a question to a large database can take minutes.
+    connection.set_progress_handler(lambda: 0, STEPS_BETWEEN_SIGNALS)
     return connection
 
 
@@ -146,6 +155,9 @@ def _check(connection: sqlite3.Connection, path: Path, upgrading: bool = False) 
     if version > SCHEMA_VERSION:
         connection.close()
         raise IndexFileError(f"{path} was made by a newer version (schema {version}); upgrade datasette-rltracer.")
+    if odd := odd_structure(connection):
+        connection.close()
+        raise IndexFileError(f"{path} is not built as an index is: {odd}. Make another one from the files of the run.")
 
 
 def _create(connection: sqlite3.Connection) -> None:

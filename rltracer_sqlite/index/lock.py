@@ -33,7 +33,8 @@ class WriterLock:
         deadline = time.monotonic() + self.wait
         while True:
             try:
-                descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                # In a folder that others may write to, a link of this name could lead to a file of ours.
+                descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError as error:
                 raise IndexFileError(f"{self.database} cannot be written: {error.strerror}.") from None
             try:

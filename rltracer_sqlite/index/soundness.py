@@ -1,0 +1,57 @@
+"""Whether a database that calls itself an index is built as one, and whether its values are of the kinds it promises.
+
+A file that somebody else made can have a view without an end, a trigger or a computed column where an index has a
+plain table, and text where its tables promise a number.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cache
+
+from .schema import TABLES
+
+PLAIN, COMPUTED = 0, 2  # how `pragma table_xinfo` marks a column
+
+
+def odd_structure(connection: sqlite3.Connection) -> str | None:
+    """Return what is not as in an index, such as "trajectories is no plain table", or None.
+
+    Tables, views and columns of one's own do no harm; nothing of ours reads them. What is missing is left to SQLite
+    to report.
+    """
+    expected = _columns()
+    kinds = {row[1]: (row[2], bool(row[5])) for row in connection.execute("pragma main.table_list")}
+    for table, columns in expected.items():
+        if table not in kinds:
+            continue
+        if kinds[table] != ("table", True):
+            return f"{table} is no plain table"
+        for _, name, kind, _, _, _, hidden in connection.execute(f"pragma main.table_xinfo({table})"):
+            if columns.get(name, (kind.lower(), PLAIN)) != (kind.lower(), hidden):
+                return f"{table}.{name} is no column as an index has it"
+    triggers = connection.execute("select name, tbl_name from sqlite_master where type = 'trigger' limit 100")
+    return next((f"{table} has a trigger" for _, table in triggers if table.lower() in expected), None)
+
+
+def odd_values(connection: sqlite3.Connection) -> str | None:
+    """Return what SQLite finds wrong with the values of a database, in a few words, or None. Reads all of it."""
+    try:
+        found = connection.execute("pragma quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        return str(error)
+    return None if found == "ok" else str(found).split("\n")[0][:200]
+
+
+@cache
+def _columns() -> dict[str, dict[str, tuple[str, int]]]:
+    """Return the columns of each table of a new index: {table: {column: (type, PLAIN or COMPUTED)}}."""
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(TABLES)
+    tables = [row[0] for row in connection.execute("select name from sqlite_master where sql like '%strict'")]
+    found = {
+        table: {row[1]: (row[2].lower(), row[6]) for row in connection.execute(f"pragma table_xinfo({table})")}
+        for table in tables
+    }
+    connection.close()
+    return found
