@@ -14,11 +14,13 @@ from . import (
     blocks,
     charts,
     compare,
+    edge,
     export,
     export_page,
     facets,
     find,
     group_page,
+    hosts,
     indexes,
     links,
     live,
@@ -49,6 +51,11 @@ def prepare_connection(conn):
 
 
 @hookimpl
+def asgi_wrapper(datasette):
+    return hosts.checked_host(datasette)
+
+
+@hookimpl
 def register_output_renderer(datasette):
     return export.renderers()
 
@@ -75,19 +82,21 @@ def row_actions(datasette, database, table, row):
 
 @hookimpl
 def register_routes(datasette):
-    return [
-        *overview.routes(),
-        *run_page.routes(),
-        *step_page.routes(),
-        *group_page.routes(),
-        *pages.routes(),
-        *live.routes(),
-        *charts.routes(),
-        *export_page.routes(),
-        *search.routes(),
-        *compare.routes(),
-        *serve.routes(datasette),
-    ]
+    return edge.guarded(
+        [
+            *overview.routes(),
+            *run_page.routes(),
+            *step_page.routes(),
+            *group_page.routes(),
+            *pages.routes(),
+            *live.routes(),
+            *charts.routes(),
+            *export_page.routes(),
+            *search.routes(),
+            *compare.routes(),
+            *serve.routes(datasette),
+        ]
+    )
 
 
 @hookimpl

@@ -10,7 +10,6 @@ from typing import Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Response
 
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
@@ -20,6 +19,7 @@ from . import compat
 from .access import DATABASE, PLUGIN, integer, permitted_index
 from .addresses import compare_url, group_url, own_url, trajectory_url
 from .alignment import Alignment, align
+from .bounds import ask, load_for_page, room_for
 from .branches import branches_of
 from .facts import number
 from .frame import render, trail
@@ -72,6 +72,7 @@ async def compare_page(datasette: Any, request: Any) -> Response:
     left, right = (_number(request, name) for name in ("a", "b"))
     if left is None or right is None:
         return await _usual_pair(datasette, database, request, left if left is not None else right)
+    pair = (left, right)
     attached, config = datasette.databases[database], compat.plugin_config(datasette, PLUGIN, database)
 
     def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Any]:
@@ -79,7 +80,11 @@ async def compare_page(datasette: Any, request: Any) -> Response:
         sides = _read(connection, roots, left), _read(connection, roots, right)
         return *sides, prompt_group(connection, sides[0].row)
 
-    one, other, group = await attached.execute_fn(read)
+    sizes = await ask(
+        datasette, database, lambda c: [(trajectory_row(c, side) or {}).get("byte_length") for side in pair]
+    )
+    async with room_for(datasette, max(size if isinstance(size, int) else 0 for size in sizes)):
+        one, other, group = await ask(datasette, database, read)
     branches = [_branch(side, request, name) for side, name in ((one, "a_branch"), (other, "b_branch"))]
     context = _context(datasette, database, one, other, group, branches)
     status = 200 if one.problem is None and other.problem is None else 404
@@ -93,7 +98,7 @@ async def _usual_pair(datasette: Any, database: str, request: Any, one: int | No
     def find(connection: sqlite3.Connection) -> Any:
         return _ends(connection, group, one)
 
-    best, worst = await datasette.databases[database].execute_fn(find)
+    best, worst = await ask(datasette, database, find)
     if best is None:
         raise NotFound("There are no two trajectories of different reward in this prompt group to compare.")
     pair = (best, worst) if one is None else (one, worst if one == best else best)
@@ -123,7 +128,7 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
     if row is None:
         raise NotFound(f"This index has no trajectory {identity}.")
     try:
-        return Compared(row, load_trajectory(connection, identity, roots), None)
+        return Compared(row, load_for_page(connection, identity, roots), None)
     except (SourceError, OSError, RecursionError) as error:
         return Compared(row, None, explained(error)[0])
 

@@ -26,10 +26,14 @@ from rltracer_sqlite.sources.base import SourceError
 from . import compat
 from .access import PLUGIN
 from .addresses import own_url
+from .bounds import Busy, ask, gates
+from .edge import refused as turned_away
+from .edge import within
 from .indexes import is_known_index, is_rollout_index
 from .stream import StreamingResponse, Visitor, VisitorLeft
 
 TABLES = ("trajectories", "prompt_groups")
+MADE_OF = ("trajectories", "runs", "shards", "prompt_groups", "prompts")
 MODES = {"sft": "SFT conversations", "rl": "RL prompts", "preference": "preference pairs"}
 CONTENT_TYPE = "application/x-ndjson; charset=utf-8"
 LABEL = "Export training data"
@@ -140,7 +144,10 @@ def _renderer(mode: str) -> Callable[..., Any]:
     async def render(datasette: Any, request: Any, database: str, table: str | None, view_name: str) -> Any:
         if view_name != "table" or table not in TABLES or not await is_rollout_index(datasette, database):
             raise NotFound("Training data is made of the tables trajectories and prompt_groups of an index.")
-        return await download(datasette, request, database, table, mode)
+        try:
+            return await within(datasette, database, download(datasette, request, database, table, mode))
+        except Busy as error:
+            return turned_away(error)
 
     return render
 
@@ -148,6 +155,25 @@ def _renderer(mode: str) -> Callable[..., Any]:
 async def download(datasette: Any, request: Any, database: str, table: str, mode: str) -> Response:
     """Answer with the rows of one kind of training data. Nothing is sent before everything has been read once."""
     wanted = preferences(request, mode)
+    await may_read(datasette, request, database, table)
+    gate = gates(datasette).downloads
+    await gate.enter()
+    try:
+        return await _prepared(datasette, request, database, table, mode, wanted, gate.leave)
+    except BaseException:
+        gate.leave()
+        raise
+
+
+async def _prepared(
+    datasette: Any,
+    request: Any,
+    database: str,
+    table: str,
+    mode: str,
+    wanted: ExportPreferences,
+    on_end: Callable[[], None],
+) -> Response:
     specs = await run_specs(datasette, request, database, table)
     visitor = Visitor(request.receive)
     try:
@@ -156,9 +182,11 @@ async def download(datasette: Any, request: Any, database: str, table: str, mode
         prepared = await visitor.run(opened.__enter__)
     except BaseException as error:
         visitor.close()
-        return refused(error)
+        answer = refused(error)
+        on_end()
+        return answer
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{database}-{table}")[:100]
-    return StreamingResponse(prepared.chunks(), visitor, opened, f"{name}.{mode}.jsonl", CONTENT_TYPE)
+    return StreamingResponse(prepared.chunks(), visitor, opened, f"{name}.{mode}.jsonl", CONTENT_TYPE, on_end)
 
 
 def refused(error: BaseException) -> Response:
@@ -177,11 +205,9 @@ def refused(error: BaseException) -> Response:
 async def run_specs(datasette: Any, request: Any, database: str, table: str) -> list[TraceRunSpec]:
     """Return the runs that a table's filtered rows belong to, restricted to these rows.
 
-    Raises Forbidden where the visitor may not see the table, or the trajectories that its rows are about.
+    Raises Forbidden where the visitor may not see the table, or what its rows are about.
     """
-    for name in dict.fromkeys((table, "trajectories")):
-        if not await compat.can_view_table(datasette, request.actor, database, name):
-            raise Forbidden(f"You may not view {name} of this database.")
+    await may_read(datasette, request, database, table)
     attached = datasette.databases[database]
     if attached.path is None:
         raise BadRequest("This database is in memory only; an export reads its index from a file.")
@@ -191,13 +217,20 @@ async def run_specs(datasette: Any, request: Any, database: str, table: str) -> 
         "split": split if split in SPLITS else None,
         "roots": Roots.for_database(attached.path, config.get("roots")),
     }
-    known = await attached.execute_fn(runs)
+    known = await ask(datasette, database, runs)
     chosen = filters(request)
     if not chosen:  # the whole table: no need to page through it
         return [_spec(attached.path, run, config, asked, None) for run in known] or _no_rows()
     by_run = await _chosen_rows(datasette, request, database, table, chosen)
     found = [run for run in known if run.id in by_run]
     return [_spec(attached.path, run, config, asked, TableRows(table, by_run[run.id])) for run in found] or _no_rows()
+
+
+async def may_read(datasette: Any, request: Any, database: str, table: str) -> None:
+    """Raise Forbidden where the visitor may not see the table, or what training data is made of."""
+    for name in dict.fromkeys((table, *MADE_OF)):
+        if not await compat.can_view_table(datasette, request.actor, database, name):
+            raise Forbidden(f"You may not view {name} of this database.")
 
 
 def _spec(path: str, run: Any, config: dict[str, Any], asked: dict[str, Any], only: TableRows | None) -> TraceRunSpec:

@@ -10,7 +10,8 @@ from rltracer_sqlite.export import TraceDataExporter
 
 from .access import DATABASE, permitted_index
 from .addresses import static_url, table_url
-from .export import BOUNDS, MODES, NUMBERS, SWITCHES, TABLES, filters, preferences, refused, run_specs
+from .bounds import gates
+from .export import BOUNDS, MADE_OF, MODES, NUMBERS, SWITCHES, TABLES, filters, preferences, refused, run_specs
 from .frame import STYLES, render
 from .stream import Visitor
 
@@ -24,7 +25,7 @@ def routes() -> list[tuple[str, Any]]:
 
 async def export_page(datasette: Any, request: Any) -> Response:
     """Answer with the form; `_preview` names the kind of data whose funnel is shown below it."""
-    database = await permitted_index(datasette, request)
+    database = await permitted_index(datasette, request, *MADE_OF)
     table = request.args.get("_table") or TABLES[0]
     if table not in TABLES:
         raise NotFound("Training data is made of the tables trajectories and prompt_groups.")
@@ -66,6 +67,8 @@ async def _preview(
         specs = await run_specs(datasette, request, database, table)
     except BadRequest as error:
         return None, str(error), 400
+    gate = gates(datasette).downloads
+    await gate.enter()
     visitor = Visitor(request.receive)
     try:
         exporter = TraceDataExporter(specs, wanted, visitor.stay_or_raise)
@@ -78,3 +81,4 @@ async def _preview(
         return None, str(answer.body), int(answer.status)
     finally:
         visitor.close()
+        gate.leave()

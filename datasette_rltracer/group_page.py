@@ -10,6 +10,7 @@ from datasette.utils.asgi import NotFound, Response
 
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
+from .bounds import ask
 from .elsewhere import elsewhere_queries, other_runs, this_run
 from .export import export_url
 from .frame import render, trail
@@ -84,7 +85,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
     group = found.rows[0]
     bench = Workbench(datasette, database, group, *await selections(datasette, database, request, group))
     start = place(request.args.get("start")) or 0
-    rewards = await datasette.databases[database].execute_fn(reward_columns)
+    rewards = await ask(datasette, database, reward_columns)
     listed, count, ends, beside, *others = await answers(
         datasette,
         request,

@@ -6,19 +6,20 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.messages import content_text, prompt_context
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.base import SourceError
 
 from . import compat
 from .access import PLUGIN
+from .bounds import ask, load_for_page
 from .conversation import Page, read_page
 from .text import Text
 
 LAST_WORDS_LIMIT = 3_000_000  # bytes of all records of a group that are read for their last words unasked
 MOST_LAST_WORDS = 64_000_000  # and when asked
 LONGEST_LAST_WORDS = 200
+MOST_TRIES = 5  # records that are tried for the prompt, where the first cannot be read
 
 
 async def read_records(
@@ -33,10 +34,10 @@ async def read_records(
         prompt: Page | None = None
         words: dict[int, Text | None] = {}
         for identity in dict.fromkeys([first, *identities] if first is not None else identities):
-            if prompt is not None and not reads_words:
+            if (prompt is not None or len(words) >= MOST_TRIES) and not reads_words:
                 break
             try:
-                messages = load_trajectory(connection, identity, roots).messages
+                messages = load_for_page(connection, identity, roots).messages
             except (SourceError, OSError, RecursionError):
                 words[identity] = None
                 continue
@@ -45,7 +46,7 @@ async def read_records(
             words[identity] = last_words(messages)
         return prompt, words
 
-    return await attached.execute_fn(read)  # type: ignore[no-any-return]
+    return await ask(datasette, database, read)
 
 
 def last_words(messages: Sequence[Mapping[str, Any]]) -> Text | None:

@@ -11,6 +11,7 @@ from rltracer_sqlite.index.queries import is_index
 from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_text
 
 from . import compat
+from .bounds import TookTooLong, ask
 
 MOST_FIELDS = 500  # recorded fields that get a column description
 
@@ -29,13 +30,13 @@ async def is_rollout_index(datasette: Any, database: str) -> bool:
     known = _described.setdefault(datasette, {})
     if database not in known:
         try:
-            fields = await datasette.databases[database].execute_fn(_recorded_fields)
-        except sqlite3.Error:
+            fields = await ask(datasette, database, _recorded_fields)
+        except (sqlite3.Error, TookTooLong):
             return False  # a damaged or vanished file is Datasette's to report, when somebody asks for it
         if fields is None:
             return False
         known[database] = _tables(fields)
-        if await datasette.databases[database].execute_fn(has_text):
+        if await ask(datasette, database, has_text):
             known[database]["trajectories"].update(SEARCH_SETTINGS)
         await compat.describe_tables(datasette, database, known[database])
     return True
@@ -65,7 +66,7 @@ def _recorded_fields(connection: sqlite3.Connection) -> list[tuple[str, str]] | 
         return None
     found = connection.execute(
         """
-        select column_name, path from fields where column_name is not null limit ?
+        select column_name, substr(path, 1, 300) from fields where column_name is not null limit ?
         """,
         (MOST_FIELDS,),
     )

@@ -21,6 +21,7 @@ from .background import DONE, FAILED, Job
 from .browser import Browser, permitted_browser, run_id, size
 from .browsing import browse_url
 from .frame import render
+from .hosts import is_from_elsewhere
 
 
 async def open_page(datasette: Any, request: Any) -> Response:
@@ -34,6 +35,9 @@ async def open_page(datasette: Any, request: Any) -> Response:
         except ValueError:
             raise NotFound("There is no such step.") from None
     job = browser.reader.job(path, step)
+    if is_from_elsewhere(request) and (job is None or job.state in (DONE, FAILED)):
+        # Reading is work and writes to the index, so it is for a visitor to ask for, on the page of the run's steps.
+        return Response.redirect(browse_url(datasette, database, path))
     if job is not None and (job.state == DONE or request.args.get("again") == "1"):
         browser.reader.forget(path, step)
         if job.state == DONE and request.args.get("waited") == "1":

@@ -14,7 +14,6 @@ from urllib.parse import unquote
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import NotFound, Response
 
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import RootNotAllowed, Roots
@@ -23,6 +22,7 @@ from rltracer_sqlite.sources.base import SourceError
 from . import compat
 from .access import DATABASE, PLUGIN, integer, permitted_index
 from .addresses import trajectory_url
+from .bounds import LARGE_RECORD, LARGEST_RECORD, RecordTooLarge, ask, gates, load_for_page, room_for
 from .branches import branches_of
 from .frame import render
 from .group_selection import selections
@@ -31,9 +31,10 @@ from .lists import answers
 from .reading import reading_context, view_of
 from .rows import Episode, Group, episode_traces, prompt_group, trajectory_by_uid
 from .selection import NO_NEIGHBOURS, in_words, neighbours
+from .stream import PatientResponse
 from .text import reindented
 
-RECORD_LIMIT = 64 << 20  # bytes of a record that are sent as they are
+RECORD_LIMIT = LARGEST_RECORD  # bytes of a record that are sent as they are
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
 LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
@@ -121,7 +122,11 @@ async def trajectory_record(datasette: Any, request: Any) -> Response:
         )
         return Response.text(sentence, status=413, headers=LOCKED_DOWN)
     body = await asyncio.to_thread(_with_line_breaks, raw) if pretty else raw
-    return Response(body, content_type="text/plain; charset=utf-8", headers=dict(LOCKED_DOWN))
+    answer = PatientResponse(body, content_type="text/plain; charset=utf-8", headers=dict(LOCKED_DOWN))
+    if len(body) >= LARGE_RECORD:
+        await gates(datasette).downloads.enter()
+        answer.on_end = gates(datasette).downloads.leave
+    return answer
 
 
 def _with_line_breaks(raw: bytes) -> bytes:
@@ -132,7 +137,7 @@ async def permanent_link(datasette: Any, request: Any) -> Response:
     """Send the visitor from a run's name or number and a recorded id to the page of the trajectory that has it now."""
     database = await permitted_index(datasette, request)
     run, uid = (tilde_decode(unquote(request.url_vars[name])) for name in ("run", "uid"))
-    found = await datasette.databases[database].execute_fn(lambda c: trajectory_by_uid(c, run, uid))
+    found = await ask(datasette, database, lambda c: trajectory_by_uid(c, run, uid))
     if found is None:
         raise NotFound("This index has no trajectory with this id in this run.")
     query = f"?{request.query_string}" if request.query_string else ""
@@ -151,21 +156,27 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
         group = prompt_group(connection, row)
         try:
             roots = Roots.for_database(attached.path, config.get("roots"))
-            trajectory = load_trajectory(connection, identity, roots)
+            trajectory = load_for_page(connection, identity, roots)
         except (SourceError, OSError, RecursionError) as error:
             return Found(row, group, None, *explained(error), episode=episode_traces(connection, row))
         return Found(row, group, trajectory, episode=episode_traces(connection, row))
 
-    found = await attached.execute_fn(read)
+    found = None
+    known = await ask(datasette, database, lambda connection: trajectory_row(connection, identity))
+    if known is not None:
+        async with room_for(datasette, known["byte_length"]):
+            found = await ask(datasette, database, read)
     if found is None:
         raise NotFound("This index has no trajectory of this number.")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def explained(error: Exception) -> tuple[str, int]:
     """Return why a record cannot be read, in one sentence, and the status that fits."""
     if isinstance(error, RootNotAllowed):
         return str(error), 403
+    if isinstance(error, RecordTooLarge):
+        return str(error), 413
     if isinstance(error, RecursionError):
         return "The record is nested too deeply to be decoded.", 422
     if isinstance(error, OSError):

@@ -22,6 +22,7 @@ from .background import DONE
 from .browser import Browser, permitted_browser, run_id, size
 from .browsing import browse_url
 from .frame import render
+from .hosts import is_from_elsewhere
 from .lists import Query, answers
 
 RUNS_ON_A_PAGE = 200
@@ -45,7 +46,7 @@ async def runs_page(datasette: Any, request: Any) -> Response:
     """Answer with the runs below the folder."""
     browser, database = await permitted_browser(datasette, request)
     try:
-        found = await browser.runs(again=request.args.get("again") == "1")
+        found = await browser.runs(again=request.args.get("again") == "1" and not is_from_elsewhere(request))
     except SourceError as error:
         raise NotFound(str(error)) from None
     [read] = await answers(datasette, request, database, Query(RUNS_READ))

@@ -11,6 +11,7 @@ from rltracer_sqlite.search import QueryError, full_text_query, has_text, text_c
 
 from .access import DATABASE, permitted_index, place
 from .addresses import own_url, table_url
+from .bounds import ask
 from .export import export_url
 from .frame import render
 from .indexes import offer_search
@@ -61,7 +62,7 @@ async def search_page(datasette: Any, request: Any) -> Response:
     start = place(request.args.get("start")) or 0
     attached = datasette.databases[database]
     selection = read_selection(request, "trajectories", await attached.table_columns("trajectories"))
-    coverage = await attached.execute_fn(lambda c: text_coverage(c) if has_text(c) else None)
+    coverage = await ask(datasette, database, lambda c: text_coverage(c) if has_text(c) else None)
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
         "trail": [(search_url(datasette, database), "search")],

@@ -17,6 +17,7 @@ from rltracer_sqlite.sources.base import SourceError
 from . import compat
 from .access import PLUGIN
 from .addresses import trajectory_url
+from .bounds import ask
 from .text import visible
 
 LONGEST_RECORD = 8_000_000  # bytes of one record that are read for a snippet
@@ -65,7 +66,7 @@ async def read_hits(datasette: Any, database: str, rows: Sequence[Mapping[str, A
             for number, row in enumerate(rows)
         ]
 
-    return await attached.execute_fn(read)  # type: ignore[no-any-return]
+    return await ask(datasette, database, read)
 
 
 def _read_text(connection: sqlite3.Connection, roots: Roots, number: int, row: Mapping[str, Any], room: _Room) -> None:

@@ -11,10 +11,16 @@ from typing import Any, TypeVar
 from datasette.utils.asgi import Response
 
 Made = TypeVar("Made")
+STALL_SECONDS = 60.0  # a visitor may take this long for a piece
+PIECE_BYTES = 1 << 18
 
 
 class VisitorLeft(Exception):
     """The visitor has closed the connection, so nobody waits for what is being made."""
+
+
+class VisitorStalled(Exception):
+    """The visitor takes nothing of what is sent."""
 
 
 class Visitor:
@@ -42,8 +48,28 @@ class Visitor:
         self.task.cancel()
 
 
+class PatientResponse(Response):  # type: ignore[misc]
+    """An answer that is sent piece by piece to a visitor who reads it, and no longer."""
+
+    on_end: Callable[[], None] = staticmethod(lambda: None)
+
+    async def asgi_send(self, send: Callable[[dict[str, Any]], Any]) -> None:
+        try:
+            await _started(self, send)
+            for start in range(0, len(self.body), PIECE_BYTES):
+                await _taken(send, self.body[start : start + PIECE_BYTES])
+            await send({"type": "http.response.body", "body": b""})
+        except VisitorStalled:
+            pass  # as below
+        finally:
+            self.on_end()
+
+
 class StreamingResponse(Response):  # type: ignore[misc]
-    """A download whose bytes come from a blocking iterator. It closes the iterator, `opened` and the watch."""
+    """A download whose bytes come from a blocking iterator. It closes the iterator, `opened` and the watch.
+
+    A visitor who stops reading without leaving is taken for gone after STALL_SECONDS.
+    """
 
     def __init__(
         self,
@@ -52,8 +78,10 @@ class StreamingResponse(Response):  # type: ignore[misc]
         opened: AbstractContextManager[Any],
         filename: str,
         content_type: str,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(status=200, content_type=content_type)
+        self.on_end = on_end
         self.chunks, self.visitor, self.opened = chunks, visitor, opened
         self.headers["content-disposition"] = f'attachment; filename="{filename}"'
         self.headers["x-content-type-options"] = "nosniff"
@@ -62,25 +90,46 @@ class StreamingResponse(Response):  # type: ignore[misc]
     async def asgi_send(self, send: Callable[[dict[str, Any]], Any]) -> None:
         try:
             await self._send(send)
-        except VisitorLeft:
-            pass  # nobody is there to be told
+        except (VisitorLeft, VisitorStalled):
+            pass  # nobody is there to be told; the server ends a connection whose answer is not complete
         finally:
             self.visitor.close()
-            await self.visitor.run(self._close)
+            try:
+                await self.visitor.run(self._close)
+            finally:
+                self.on_end()
 
     async def _send(self, send: Callable[[dict[str, Any]], Any]) -> None:
-        headers = {**self.headers, "content-type": self.content_type}
-        pairs = [[name.encode("latin-1"), value.encode("latin-1")] for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": self.status, "headers": pairs})
+        await _started(self, send)
         while not self.visitor.left.is_set():
             chunk = await self.visitor.run(next, self.chunks, None)
             if chunk is None:
                 await send({"type": "http.response.body", "body": b""})
                 return
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            for start in range(0, len(chunk), PIECE_BYTES):
+                await _taken(send, chunk[start : start + PIECE_BYTES])
 
     def _close(self) -> None:
+        try:
+            self._close_chunks()
+        finally:
+            self.opened.__exit__(None, None, None)
+
+    def _close_chunks(self) -> None:
         close = getattr(self.chunks, "close", None)
         if close is not None:
             close()
-        self.opened.__exit__(None, None, None)
+
+
+async def _started(answer: Any, send: Callable[[dict[str, Any]], Any]) -> None:
+    headers = {**answer.headers, "content-type": answer.content_type}
+    pairs = [[name.encode("latin-1"), value.encode("latin-1")] for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
+
+
+async def _taken(send: Callable[[dict[str, Any]], Any], piece: bytes) -> None:
+    """Send a piece. Raises VisitorStalled where the visitor does not take it."""
+    try:
+        await asyncio.wait_for(send({"type": "http.response.body", "body": piece, "more_body": True}), STALL_SECONDS)
+    except asyncio.TimeoutError:
+        raise VisitorStalled from None

@@ -72,7 +72,7 @@ def command(
 
     root = _existing(one if one is not None else browse_root, "The run" if one is not None else "The folder")
     file = prepare_index(root, index)
-    config = browse_config(root, file, tokenizer, fts)
+    config = browse_config(root, file, tokenizer, fts, is_loopback(host))
     chosen = chosen_port(host, port)
     click.echo(f"http://{shown_host(host)}:{chosen}/-/rltracer  (stop with Ctrl-C)")
     if not is_loopback(host):
@@ -133,10 +133,15 @@ def prepare_index(root: Path, index: Path | None) -> Path:
     return file
 
 
-def browse_config(root: Path, index: Path, tokenizer: Path | None = None, fts: bool = False) -> dict[str, Any]:
-    """Return the content of a metadata.json with which Datasette offers the runs at `root` out of `index`."""
+def browse_config(
+    root: Path, index: Path, tokenizer: Path | None = None, fts: bool = False, only_here: bool = True
+) -> dict[str, Any]:
+    """Return the content of a metadata.json with which Datasette offers the runs at `root` out of `index`.
+
+    `only_here`: only this machine can connect, so that a request under another name is none of its user's.
+    """
     place = str(_existing(tokenizer, "The tokenizer")) if tokenizer is not None else None
-    browse = {"root": str(root), "database": index.stem, "tokenizer": place, "fts": fts}
+    browse = {"root": str(root), "database": index.stem, "tokenizer": place, "fts": fts, "only_here": only_here}
     roots = [str(root), *([place] if place else [])]
     return {"title": root.name or str(root), "plugins": {"datasette-rltracer": {"browse": browse, "roots": roots}}}
 

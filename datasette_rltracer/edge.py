@@ -1,0 +1,91 @@
+"""Around every page of ours: a place for it, headers, and a sentence for an index whose values are not what they say.
+
+An index can be damaged, or come from somebody who made it to do harm; its tables promise numbers where a page then
+finds a text. When a page fails, and only then, SQLite is asked to check the file: where it finds such values the
+visitor is told so, and where it does not the fault is ours and stays an error.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from datasette.database import QueryInterrupted
+from datasette.utils import tilde_decode
+from datasette.utils.asgi import Base400, Response
+
+from rltracer_sqlite.index.soundness import odd_values
+
+from .bounds import RETRY_SECONDS, Busy, TookTooLong, ask, gates
+
+# Scripts and styles are left to Datasette, whose own pages have them inline, and to the plugins beside this one.
+POLICY = (
+    "object-src 'none'; frame-src 'none'; media-src 'none'; img-src 'self' data: blob:; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'self'"
+)
+HEADERS = {"content-security-policy": POLICY, "referrer-policy": "same-origin", "x-content-type-options": "nosniff"}
+FAULTS = (sqlite3.Error, TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
+
+View = Callable[[Any, Any], Awaitable[Response]]
+
+# Per Datasette instance: what was found in the values of a database, by its name.
+_checked: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
+
+
+class Damaged(Base400):  # type: ignore[misc]
+    """An index whose values are not of the kinds that its tables promise."""
+
+    status = 409
+
+
+def guarded(routes: list[tuple[str, View]]) -> list[tuple[str, View]]:
+    """Return routes whose pages are made within the bounds of this server and carry its headers."""
+    return [(address, _guarded(view)) for address, view in routes]
+
+
+def _guarded(view: View) -> View:
+    @wraps(view)
+    async def page(datasette: Any, request: Any) -> Response:
+        database = tilde_decode(request.url_vars.get("database", ""))
+        try:
+            async with gates(datasette).pages.passed():
+                answer = await within(datasette, database, view(datasette, request))
+        except Busy as error:
+            return refused(error)
+        answer.headers = {**HEADERS, **(answer.headers or {})}
+        return answer
+
+    return page
+
+
+async def within(datasette: Any, database: str, answer: Awaitable[Response]) -> Response:
+    """Return an answer. Raises Damaged where it fails because of the values of a database, TookTooLong or Busy."""
+    try:
+        return await answer
+    except QueryInterrupted:
+        raise TookTooLong("A query took longer than this server allows.") from None
+    except FAULTS as error:
+        odd = await _odd(datasette, database)
+        if odd is None:
+            raise
+        raise Damaged(f"This index is damaged: {odd}. Make it again with rltracer-index --rebuild.") from error
+
+
+def refused(error: Busy) -> Response:
+    """Return the answer to a visitor who has to come again."""
+    headers = {"retry-after": str(RETRY_SECONDS), "x-content-type-options": "nosniff"}
+    return Response.text(f"{error}\n", status=error.status, headers=headers)
+
+
+async def _odd(datasette: Any, name: str) -> str | None:
+    """Return what is wrong with the values of a database; it is looked through once, since that reads all of it."""
+    known = _checked.setdefault(datasette, {})
+    database = next((key for key, one in datasette.databases.items() if name in (key, one.route)), None)
+    if database is None:
+        return None
+    if database not in known:
+        known[database] = await ask(datasette, database, odd_values)
+    return known[database]

@@ -1,0 +1,64 @@
+"""Who is asking: pages of other sites, which a browser on this machine may have been led to, are not to use `serve`.
+
+`rltracer serve` listens on this machine only, and asks for no password. A foreign page can still send the browser
+there: by a link or an image, and by a name of its own that it lets point to 127.0.0.1 (DNS rebinding), with which it
+could even read the answers. Its name then stands in the Host header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from .browsing import browse_config
+
+REFUSED = b"This server answers to localhost and to addresses in numbers, not to the name in this request.\n"
+
+
+def checked_host(datasette: Any) -> Callable[[Any], Any]:
+    """Return what refuses other names than this machine's, where `rltracer serve` listens on this machine only."""
+
+    def wrap(app: Any) -> Any:
+        async def answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            if scope["type"] != "http" or is_this_machine(_header(scope, b"host")) or not _is_only_here(datasette):
+                await app(scope, receive, send)
+                return
+            headers = [[b"content-type", b"text/plain; charset=utf-8"], [b"x-content-type-options", b"nosniff"]]
+            await send({"type": "http.response.start", "status": 421, "headers": headers})
+            await send({"type": "http.response.body", "body": REFUSED})
+
+        return answer
+
+    return wrap
+
+
+def _is_only_here(datasette: Any) -> bool:
+    return bool((browse_config(datasette) or {}).get("only_here"))
+
+
+def _header(scope: dict[str, Any], name: bytes) -> str:
+    found = [value for key, value in scope.get("headers") or [] if key.lower() == name]
+    return found[0].decode("latin-1") if len(found) == 1 else ""
+
+
+def is_this_machine(host: str) -> bool:
+    """Say whether a Host header names this machine: localhost, or an address in numbers, which no site can rebind."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        return bool(ip_address(name))
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def is_from_elsewhere(request: Any) -> bool:
+    """Say whether another site has led the browser here: by Fetch Metadata, else by the Referer."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return str(site) not in ("same-origin", "none")
+    referer = request.headers.get("referer")
+    return bool(referer) and urlsplit(referer).netloc != request.headers.get("host")
