@@ -42,7 +42,7 @@ def startup(datasette):
 
 @hookimpl
 def get_metadata(datasette, key, database, table):
-    return indexes.described_metadata(datasette, key)
+    return indexes.described_metadata(datasette, key, database)
 
 
 @hookimpl

@@ -24,12 +24,17 @@ async def permitted_index(datasette: Any, request: Any, *tables: str) -> str:
         database = str(datasette.get_database(route=tilde_decode(request.url_vars["database"])).name)
     except KeyError:
         raise NotFound("There is no database of this name.") from None
-    for table in ("trajectories", *tables):
-        if not await compat.can_view_table(datasette, request.actor, database, table):
-            raise Forbidden(f"You may not view {table} of this database.")
+    await may_view(datasette, request, database, "trajectories", *tables)
     if not await is_rollout_index(datasette, database):
         raise NotFound("This database is no index of rollouts.")
     return database
+
+
+async def may_view(datasette: Any, request: Any, database: str, *tables: str) -> None:
+    """Raise Forbidden where the visitor may not view one of these tables."""
+    for table in dict.fromkeys(tables):
+        if not await compat.can_view_table(datasette, request.actor, database, table):
+            raise Forbidden(f"You may not view {table} of this database.")
 
 
 def integer(text: str) -> int:

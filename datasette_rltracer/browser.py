@@ -20,6 +20,8 @@ from .access import permitted_index
 from .background import Reader
 from .browsing import browse_config
 
+SHOWN = ("trajectories", "runs", "steps", "shards")
+
 
 class Browser:
     """The folder that is looked through, what was found in it, and what reads its steps."""
@@ -64,7 +66,7 @@ async def permitted_browser(datasette: Any, request: Any) -> tuple[Browser, str]
 
     Raises NotFound or Forbidden.
     """
-    database = await permitted_index(datasette, request, "runs", "steps", "shards")
+    database = await permitted_index(datasette, request, *SHOWN)
     browser = browser_of(datasette)
     if database != browser.database:
         raise NotFound("No runs are offered for this database.")

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from datasette.database import QueryInterrupted
-from datasette.utils import tilde_decode, tilde_encode
+from datasette.utils import tilde_encode
 from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
 from markupsafe import Markup
 
@@ -18,10 +18,9 @@ from rltracer_sqlite.charts.data import Span, finite, span_query
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
-from . import compat
+from .access import permitted_index
 from .addresses import run_url, static_url
 from .frame import STYLES, render
-from .indexes import is_rollout_index
 
 ADDRESS = r"^/-/rltracer/(?P<database>[^/]+)/run/(?P<run>\d{1,18})/charts"
 DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
@@ -210,15 +209,7 @@ def _chart(request: Any) -> str:
 
 async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of the index in the address and the run. Raises NotFound or Forbidden."""
-    try:
-        database = str(datasette.get_database(route=tilde_decode(request.url_vars["database"])).name)
-    except KeyError:
-        raise NotFound("There is no database of this name.") from None
-    for table in DRAWN_FROM:
-        if not await compat.can_view_table(datasette, request.actor, database, table):
-            raise Forbidden(f"You may not view {table} of this database.")
-    if not await is_rollout_index(datasette, database):
-        raise NotFound("This database is no index of rollouts.")
+    database = await permitted_index(datasette, request, *DRAWN_FROM)
     number = int(request.url_vars["run"])
     row = (await datasette.execute(database, "select id, name from runs where id = ?", [number])).first()
     if row is None:

@@ -68,7 +68,7 @@ def best_and_worst_url(datasette: Any, database: str, group: int) -> str:
 
 async def compare_page(datasette: Any, request: Any) -> Response:
     """Answer with two trajectories, `a` and `b`; with `group` or `a` alone, lead to the usual pair."""
-    database = await permitted_index(datasette, request, "runs", "prompt_groups")
+    database = await permitted_index(datasette, request, "runs", "shards", "prompt_groups")
     left, right = (_number(request, name) for name in ("a", "b"))
     if left is None or right is None:
         return await _usual_pair(datasette, database, request, left if left is not None else right)

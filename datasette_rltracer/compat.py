@@ -78,13 +78,16 @@ def _inner(outer: dict[str, Any], key: str) -> dict[str, Any]:
     return outer[key]  # type: ignore[no-any-return]
 
 
-def offered_metadata(datasette: Any, key: str | None, known: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
+def offered_metadata(
+    datasette: Any, key: str | None, database: str | None, known: dict[str, dict[str, dict[str, Any]]]
+) -> dict[str, Any]:
     """Return the metadata of the tables of the `known` databases, for 0.65's question after `key`.
 
     Datasette merges the user's metadata into the answer, so that the user's wins; hence the copies. Other keys
-    than these decide about permissions and plugins, where an answer could hide what the user has set.
+    than this one decide about permissions and plugins, where an answer could hide what the user has set; and with
+    neither a key nor a database /-/metadata asks, which shows all of them to whoever may see one.
     """
-    if key not in (None, "databases"):
+    if key != "databases" and (key is not None or database is None):
         return {}
     users = datasette._metadata_local.get("databases") or {}
     return {

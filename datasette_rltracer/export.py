@@ -24,7 +24,7 @@ from rltracer_sqlite.roots import RootNotAllowed, Roots
 from rltracer_sqlite.sources.base import SourceError
 
 from . import compat
-from .access import PLUGIN
+from .access import PLUGIN, may_view
 from .addresses import own_url
 from .bounds import Busy, ask, gates
 from .edge import refused as turned_away
@@ -228,9 +228,7 @@ async def run_specs(datasette: Any, request: Any, database: str, table: str) -> 
 
 async def may_read(datasette: Any, request: Any, database: str, table: str) -> None:
     """Raise Forbidden where the visitor may not see the table, or what training data is made of."""
-    for name in dict.fromkeys((table, *MADE_OF)):
-        if not await compat.can_view_table(datasette, request.actor, database, name):
-            raise Forbidden(f"You may not view {name} of this database.")
+    await may_view(datasette, request, database, table, *MADE_OF)
 
 
 def _spec(path: str, run: Any, config: dict[str, Any], asked: dict[str, Any], only: TableRows | None) -> TraceRunSpec:

@@ -76,7 +76,7 @@ class Workbench:
 
 async def group_page(datasette: Any, request: Any) -> Response:
     """Answer with a prompt group."""
-    database = await permitted_index(datasette, request, "runs", "prompts", "prompt_groups")
+    database = await permitted_index(datasette, request, "runs", "shards", "prompts", "prompt_groups")
     identity = integer(request.url_vars["id"])
     live = await live_group(datasette, request, database, identity)
     [found] = await answers(datasette, request, database, Query(GROUP, {"group": identity}))

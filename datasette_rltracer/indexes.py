@@ -55,9 +55,9 @@ def is_known_index(datasette: Any, database: str | None) -> bool:
     return database in _described.get(datasette, {})
 
 
-def described_metadata(datasette: Any, key: str | None) -> dict[str, Any]:
+def described_metadata(datasette: Any, key: str | None, database: str | None) -> dict[str, Any]:
     """Return the metadata of the indexes met so far, as Datasette 0.65 asks for it."""
-    return compat.offered_metadata(datasette, key, _described.get(datasette, {}))
+    return compat.offered_metadata(datasette, key, database, _described.get(datasette, {}))
 
 
 def _recorded_fields(connection: sqlite3.Connection) -> list[tuple[str, str]] | None:

@@ -45,7 +45,7 @@ async def _overviews(datasette: Any, actor: Any) -> list[tuple[str, str]]:
     # Menus stand on every page, so a database that has not been met is not asked here.
     known = [name for name in datasette.databases if is_known_index(datasette, name)][:MOST_INDEXES]
     allowed = [name for name in known if await _may_read(datasette, actor, name)]
-    return [(LABEL if len(known) == 1 else f"{LABEL}: {name}", overview_url(datasette, name)) for name in allowed]
+    return [(LABEL if len(allowed) == 1 else f"{LABEL}: {name}", overview_url(datasette, name)) for name in allowed]
 
 
 async def _may_read(datasette: Any, actor: Any, database: str) -> bool:

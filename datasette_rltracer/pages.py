@@ -35,6 +35,7 @@ from .stream import PatientResponse
 from .text import reindented
 
 RECORD_LIMIT = LARGEST_RECORD  # bytes of a record that are sent as they are
+SHOWN = ("runs", "shards", "prompt_groups", "annotations")  # besides the trajectory itself
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
 LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
@@ -70,7 +71,7 @@ def routes() -> list[tuple[str, Any]]:
 
 async def trajectory_page(datasette: Any, request: Any) -> Response:
     """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why."""
-    database = await permitted_index(datasette, request)
+    database = await permitted_index(datasette, request, *SHOWN)
     found = await _find(datasette, database, request)
     found = await _beside(datasette, database, request, found)
     branch, lens = _branch(found.trajectory, request), None
@@ -100,7 +101,7 @@ async def _beside(datasette: Any, database: str, request: Any, found: Found) -> 
 
 async def trajectory_json(datasette: Any, request: Any) -> Response:
     """Answer with the decoded trajectory: one branch's messages, what its record says, and its branches."""
-    database = await permitted_index(datasette, request)
+    database = await permitted_index(datasette, request, *SHOWN)
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return _json({"ok": False, "error": found.problem, "status": found.status}, found.status)
@@ -110,7 +111,7 @@ async def trajectory_json(datasette: Any, request: Any) -> Response:
 
 async def trajectory_record(datasette: Any, request: Any) -> Response:
     """Answer with the record's bytes as plain text, or with line breaks added to them (`?pretty=1`)."""
-    database = await permitted_index(datasette, request)
+    database = await permitted_index(datasette, request, *SHOWN)
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return Response.text(f"{found.problem}\n", status=found.status, headers=LOCKED_DOWN)
@@ -135,7 +136,7 @@ def _with_line_breaks(raw: bytes) -> bytes:
 
 async def permanent_link(datasette: Any, request: Any) -> Response:
     """Send the visitor from a run's name or number and a recorded id to the page of the trajectory that has it now."""
-    database = await permitted_index(datasette, request)
+    database = await permitted_index(datasette, request, *SHOWN)
     run, uid = (tilde_decode(unquote(request.url_vars[name])) for name in ("run", "uid"))
     found = await ask(datasette, database, lambda c: trajectory_by_uid(c, run, uid))
     if found is None:

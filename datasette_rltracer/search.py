@@ -8,6 +8,7 @@ from typing import Any
 from datasette.utils.asgi import Response
 
 from rltracer_sqlite.search import QueryError, full_text_query, has_text, text_coverage
+from rltracer_sqlite.search.tables import TEXT_TABLE
 
 from .access import DATABASE, permitted_index, place
 from .addresses import own_url, table_url
@@ -57,7 +58,7 @@ def search_url(datasette: Any, database: str, text: str | None = None, pairs: Se
 
 async def search_page(datasette: Any, request: Any) -> Response:
     """Answer with the trajectories that a search finds. A search that cannot be asked says why, in one sentence."""
-    database = await permitted_index(datasette, request, "runs")
+    database = await permitted_index(datasette, request, "runs", "shards", TEXT_TABLE)
     text = (request.args.get("q") or "").strip()
     start = place(request.args.get("start")) or 0
     attached = datasette.databases[database]

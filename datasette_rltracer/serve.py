@@ -9,7 +9,8 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
-from .browser import browser_of
+from .access import may_view
+from .browser import SHOWN, browser_of
 from .browsing import browse_config, browse_url
 from .open_step import open_page
 from .run_lists import runs_page, steps_page
@@ -31,4 +32,6 @@ def routes(datasette: Any) -> list[tuple[str, Any]]:
 
 async def first_page(datasette: Any, request: Any) -> Response:
     """Lead to the list of runs."""
-    return Response.redirect(browse_url(datasette, browser_of(datasette).database))
+    database = browser_of(datasette).database
+    await may_view(datasette, request, database, *SHOWN)
+    return Response.redirect(browse_url(datasette, database))
