@@ -15,10 +15,21 @@ CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden", "fts_t
 
 
 async def can_view_table(datasette: Any, actor: Any, database: str, table: str) -> bool:
-    """Say whether this actor may see this table."""
+    """Say whether this actor may see this table, its database and the instance.
+
+    The table pages of 1.0 ask about the table alone, so that a block of permissions on the database or the instance
+    does not close them. Our pages are of the whole index, so each of the three closes them.
+    """
     if TableResource is not None:
-        resource = TableResource(database=database, table=table)
-        return bool(await datasette.allowed(action="view-table", resource=resource, actor=actor))
+        asked = {
+            "view-instance": None,
+            "view-database": DatabaseResource(database=database),
+            "view-table": TableResource(database=database, table=table),
+        }
+        for action, resource in asked.items():
+            if not await datasette.allowed(action=action, actor=actor, **({"resource": resource} if resource else {})):
+                return False
+        return True
     visible, _ = await datasette.check_visibility(
         actor, permissions=[("view-table", (database, table)), ("view-database", database), "view-instance"]
     )

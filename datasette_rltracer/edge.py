@@ -29,6 +29,8 @@ POLICY = (
 HEADERS = {"content-security-policy": POLICY, "referrer-policy": "same-origin", "x-content-type-options": "nosniff"}
 FAULTS = (sqlite3.Error, TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
+EXTREMES = ("integer overflow", "string or blob too big")  # what SQLite says of values that no sum or row can hold
+
 View = Callable[[Any, Any], Awaitable[Response]]
 
 # Per Datasette instance: what was found in the values of a database, by its name.
@@ -68,7 +70,7 @@ async def within(datasette: Any, database: str, answer: Awaitable[Response]) -> 
     except QueryInterrupted:
         raise TookTooLong("A query took longer than this server allows.") from None
     except FAULTS as error:
-        odd = await _odd(datasette, database)
+        odd = str(error) if str(error) in EXTREMES else await _odd(datasette, database)
         if odd is None:
             raise
         raise Damaged(f"This index is damaged: {odd}. Make it again with rltracer-index --rebuild.") from error

@@ -115,6 +115,7 @@ def test_report(index, tmp_path):
     assert "█" in report
 
 
+@pytest.mark.threat("T32")
 def test_report_keeps_a_hostile_prompt_in_its_cell(tmp_path):
     hostile = "<img src=x>|`code`\n# [title](javascript:x)"
     rows = [*group(0, 2, step=1, prompt=hostile), *group(2, 2, step=2, prompt=hostile)]

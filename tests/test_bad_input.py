@@ -184,6 +184,7 @@ def test_a_folder_that_may_not_be_read_is_said(run: Path, tmp_path: Path) -> Non
 # Bad files among good ones
 
 
+@pytest.mark.threat("T2")
 def test_bad_lines_among_good_ones_are_counted(run: Path, tmp_path: Path) -> None:
     bad = [
         b"{\n",
@@ -232,6 +233,7 @@ ODD_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.threat("T1")
 @pytest.mark.parametrize(("make", "reason"), ODD_FILES.values(), ids=ODD_FILES)
 def test_one_odd_file_does_not_stop_the_others(
     run: Path, tmp_path: Path, make: Callable[[Path], Any], reason: str
@@ -257,6 +259,7 @@ def test_a_torn_tail_waits_and_is_told(run: Path, tmp_path: Path) -> None:
     assert "2 trajectories" in indexed(tmp_path / "x.sqlite", run).stdout
 
 
+@pytest.mark.threat("T31")
 def test_names_cannot_steer_the_terminal(run: Path, tmp_path: Path) -> None:
     (run / FILE).rename(run / "\x1b[31m\x9b\u202ered.jsonl")
     append_torn(run / "\x1b[31m\x9b\u202ered.jsonl", GOOD)
@@ -372,6 +375,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.threat("T10", "T11")
 @pytest.mark.parametrize(("change", "expected"), HOSTILE.values(), ids=HOSTILE)
 def test_a_database_from_somebody_else_leads_nowhere(database: Path, change: str, expected: str) -> None:
     connection = sqlite3.connect(database)

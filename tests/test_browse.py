@@ -208,6 +208,7 @@ def test_the_process_says_what_is_wrong(tmp_path: Path) -> None:
     assert "holds no rollouts" in str(said["error"])
 
 
+@pytest.mark.threat("T7")
 def test_a_module_in_the_current_folder_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if sys.version_info < (3, 11):
         pytest.skip("Python 3.10 cannot leave the current folder out")

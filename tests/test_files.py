@@ -30,6 +30,7 @@ def test_a_record_is_read_by_its_place(run: Path) -> None:
     assert base_folder(run / "step_1" / "a.jsonl") == run / "step_1"
 
 
+@pytest.mark.threat("T1")
 @pytest.mark.parametrize(
     "path",
     [
@@ -42,6 +43,7 @@ def test_paths_that_lead_elsewhere_are_refused(run: Path, path: Any) -> None:
         read_bytes(run, path, 0, 1)
 
 
+@pytest.mark.threat("T1")
 @pytest.mark.parametrize("target", ["../../secret.jsonl", "/etc/passwd", "/dev/zero", "a.jsonl/..", "loop", "nowhere"])
 def test_links_that_lead_elsewhere_are_refused(run: Path, target: str) -> None:
     (run / "step_1" / "loop").symlink_to(target)
@@ -60,6 +62,7 @@ def test_the_run_itself_may_be_reached_by_a_link(run: Path, tmp_path: Path) -> N
     assert read_bytes(tmp_path / "link", "step_1/a.jsonl", 0, 2) == b"01"
 
 
+@pytest.mark.threat("T1")
 def test_pipes_and_sockets_are_no_shards(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(run / "pipe.jsonl")
     monkeypatch.chdir(run)  # the name of a socket may not be long
@@ -70,6 +73,7 @@ def test_pipes_and_sockets_are_no_shards(run: Path, monkeypatch: pytest.MonkeyPa
                 read_bytes(run, name, 0, 1)
 
 
+@pytest.mark.threat("T11")
 @pytest.mark.parametrize(
     ("offset", "length"),
     [(-1, 1), (0, 0), (0, -1), (0, MAX_RECORD_BYTES + 1), (2**63, 1), ("0", 1), (0, 1.0), (None, 1), (True, 1)],

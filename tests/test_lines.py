@@ -95,6 +95,7 @@ def test_a_short_line_costs_one_read_of_a_chunk_and_one_that_finds_the_end() -> 
     assert reader.reads == 2
 
 
+@pytest.mark.threat("T2")
 def test_a_line_without_end_is_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "hole.jsonl").open("wb") as file:
         file.write(b"{}\n")

@@ -52,6 +52,7 @@ RECORDS: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.threat("T2")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in /proc")
 @pytest.mark.parametrize("name", RECORDS)
 def test_memory_is_bounded_by_the_longest_record(tmp_path: Path, name: str) -> None:

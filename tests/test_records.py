@@ -78,6 +78,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
     return path.parents[5], lines
 
 
+@pytest.mark.threat("T2")
 def test_every_odd_line_is_a_row_or_a_problem(odd: tuple[Path, list[bytes]]) -> None:
     folder, lines = odd
     found = list(scan_lines(folder / "run", SHARD, Position()))

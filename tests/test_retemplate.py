@@ -208,6 +208,7 @@ BAD_TEMPLATES = [
 ]
 
 
+@pytest.mark.threat("T62")
 @pytest.mark.parametrize(("content", "sentence"), BAD_TEMPLATES)
 def test_templates_that_are_none(tmp_path: Path, content: str, sentence: str) -> None:
     (tmp_path / "t.json").write_text(content)

@@ -28,6 +28,7 @@ def allowed(roots: Roots, path: Any) -> bool:
         return False
 
 
+@pytest.mark.threat("T10")
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -62,6 +63,7 @@ def test_roots_are_remembered_once_and_forgotten(folder: Path) -> None:
     assert remembered_roots() == [folder / "elsewhere"]
 
 
+@pytest.mark.threat("T10")
 @pytest.mark.parametrize("separator", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\n"])
 def test_a_name_cannot_smuggle_in_another_root(folder: Path, separator: str) -> None:
     run = folder / f"run{separator}" / "elsewhere"
@@ -93,6 +95,7 @@ def test_configured_roots_replace_the_list(folder: Path) -> None:
     assert not allowed(Roots.for_database(database, []), folder / "runs-b")
 
 
+@pytest.mark.threat("T10")
 def test_an_index_from_somebody_else_leads_nowhere(folder: Path) -> None:
     append(folder / "runs" / "a" / "a.jsonl", trace([message("user", "q"), message("assistant", "a")]))
     database = folder / "elsewhere" / "x.sqlite"

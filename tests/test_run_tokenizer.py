@@ -73,6 +73,7 @@ def test_a_relative_place_is_kept_as_an_absolute_one(folder: Path, monkeypatch: 
     assert value(database, "select tokenizer from runs") == str(folder / "tokenizer")
 
 
+@pytest.mark.threat("T10")
 @pytest.mark.parametrize("run", ["traces", "shards"])
 def test_a_tokenizer_outside_the_roots_is_not_read(folder: Path, run: str) -> None:
     trajectory = load(indexed(folder, run), folder / run)
@@ -137,6 +138,7 @@ def test_a_link_out_of_the_roots_is_refused(folder: Path) -> None:
         Roots([folder / "runs"]).check_tokenizer(folder / "runs/own")
 
 
+@pytest.mark.threat("T60")
 def test_a_huge_one_is_refused(folder: Path) -> None:
     with (folder / "tokenizer/tokenizer.json").open("wb") as file:
         file.truncate(MAX_TOKENIZER + 1)

@@ -164,6 +164,7 @@ WINDOW_OF_2_GIB = b"\x28\xb5\x2f\xfd" + bytes([0, 21 << 3]) + b"\x01\x00\x00"
 CONTENT_OF_2_EIB = b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", 1 << 61) + b"\x01\x00\x00"
 
 
+@pytest.mark.threat("T3")
 @pytest.mark.parametrize("frame", [WINDOW_OF_2_GIB, CONTENT_OF_2_EIB])
 @pytest.mark.parametrize("table", [False, True])
 def test_frames_that_claim_much_are_refused(tmp_path: Path, frame: bytes, table: bool) -> None:
@@ -198,6 +199,7 @@ def zeros(size: int) -> bytes:
     return header + b"".join(part.to_bytes(3, "little") + b"\0" for part in parts)
 
 
+@pytest.mark.threat("T3")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in /proc")
 @pytest.mark.parametrize("table", ["none", "true", "lying"])
 def test_a_frame_of_2_gib_takes_little_memory(tmp_path: Path, table: str) -> None:

@@ -97,6 +97,7 @@ def test_the_usual_port_or_a_free_one() -> None:
         assert chosen_port("127.0.0.1", None) > 0
 
 
+@pytest.mark.threat("T50")
 @pytest.mark.parametrize(
     ("host", "only_here"),
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False),

@@ -260,6 +260,7 @@ def test_a_row_number_that_is_not_there(container: str, line: int, tmp_path: Pat
         mine().load(tmp_path, [replace(locator(shard, entry), line=line)])
 
 
+@pytest.mark.threat("T6")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -277,6 +278,7 @@ def test_only_a_table_of_a_database_is_read(statement: str, tmp_path: Path) -> N
         list(mine().scan(tmp_path, shard))
 
 
+@pytest.mark.threat("T5")
 def test_a_damaged_file_is_one_problem(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 nothing else PAR1")

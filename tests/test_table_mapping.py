@@ -88,6 +88,7 @@ def test_an_error_names_the_file_the_line_and_the_key(
     assert what in said
 
 
+@pytest.mark.threat("T61")
 @pytest.mark.parametrize("toml", ["name = ", "name = 'a'\nname = 'b'", "name = chat", "\x00", "a = [" * 2000])
 def test_text_that_is_no_toml_is_one_sentence(toml: str) -> None:
     with pytest.raises(MappingError, match=r"^mine\.toml(, [^:]+)?: .*no TOML.*\.$"):
@@ -136,6 +137,7 @@ def test_templates(written: str, text: str, whole: bool, found: dict[str, object
     assert Template(written).find(text, whole) == found
 
 
+@pytest.mark.threat("T61")
 def test_a_template_is_no_regular_expression() -> None:
     assert Template("a.b(c)+").find("a.b(c)+") == {}
     assert Template("a.b(c)+").find("axb(c)c") is None

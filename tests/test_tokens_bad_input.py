@@ -91,6 +91,7 @@ def test_bytes_behind_the_last_micro_batch_are_told(tmp_path: Path) -> None:
     assert problems(scan(tmp_path, file)) == ["4 bytes behind the last micro batch are not read"]
 
 
+@pytest.mark.threat("T3")
 def test_a_micro_batch_that_claims_to_be_huge_takes_no_memory(tmp_path: Path) -> None:
     file = tmp_path / "rank_0.bin"
     file.write_bytes(b"\xdd\xff\xff\xff\xff" + b"\x96\xdd\xff\xff\xff\xff" + b"\x01" * 100)
@@ -255,6 +256,7 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
+@pytest.mark.threat("T4")
 @pytest.mark.parametrize("name", list(HOSTILE))
 def test_a_pickle_that_asks_for_more_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -325,6 +327,7 @@ def test_a_long_shard_is_read_a_micro_batch_at_a_time(tmp_path: Path) -> None:
     assert peak < 4 * largest + (4 << 20) < file.stat().st_size
 
 
+@pytest.mark.threat("T3")
 def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
     file = write_torch(tmp_path / "rank_0.pt", [SAMPLES], zipfile.ZIP_DEFLATED)
     with pytest.raises(NotRollouts, match="a compressed archive, which torch does not write"):

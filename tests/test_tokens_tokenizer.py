@@ -109,6 +109,7 @@ def test_a_missing_tokenizer_is_a_sentence(tmp_path: Path) -> None:
         load_tokenizer(tmp_path)
 
 
+@pytest.mark.threat("T60")
 @pytest.mark.parametrize("text", ["", "{", '{"model": 3}', "[]", '{"model": {"type": "BPE", "vocab": {"a": -4}}}'])
 def test_a_broken_tokenizer_is_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "tokenizer.json").write_text(text)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -78,10 +81,29 @@ def _explained(error: Exception) -> str | None:
 
     if isinstance(error, (SourceError, IndexFileError)):
         return str(error)
+    if isinstance(error, sqlite3.OperationalError) and str(error) == "interrupted":
+        return "Stopped."  # Ctrl-C while SQLite was at work
     if isinstance(error, sqlite3.Error):
         return _explained_by_sqlite(str(error))
     if isinstance(error, OSError):
         return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
+    return _damage(sys.argv[1:])
+
+
+def _damage(arguments: list[str]) -> str | None:
+    """Return what is wrong with an index among the arguments of a command that failed, or None where nothing is."""
+    from ..index.database import IndexFileError, open_index
+    from ..index.soundness import odd_values
+
+    for argument in arguments:
+        try:
+            connection = open_index(Path(argument))
+        except (IndexFileError, OSError, ValueError):
+            continue
+        odd = odd_values(connection)
+        connection.close()
+        if odd is not None:
+            return f"{argument} is damaged: {odd}. Make it again with rltracer-index --rebuild."
     return None
 
 
@@ -104,16 +126,24 @@ def _explained_by_sqlite(error: str) -> str:
 
 def printable(text: str) -> str:
     """Return a text with its control characters made visible, so that a name cannot steer the terminal."""
-    return "".join(_visible(character) for character in text)
+    return UNSEEN.sub(lambda found: _visible(found[0]), text)
 
 
 def _visible(character: str) -> str:
-    code = ord(character)
-    if character in "\n\t" or (code >= 0x20 and not 0x7F <= code < 0xA0 and code not in BIDIRECTIONAL):
+    if character in "\n\t":
         return character
-    if code < 0x20:
-        return chr(0x2400 + code)  # the Unicode pictures of control characters
-    return f"\\u{code:04x}"
+    if character < " ":
+        return chr(0x2400 + ord(character))  # the Unicode pictures of control characters
+    return escaped(character)
 
 
-BIDIRECTIONAL = {0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+def escaped(character: str) -> str:
+    """Return a character as JSON and Python escape it."""
+    return json.dumps(character)[1:-1]
+
+
+# What steers a terminal or hides in it: control characters, line separators, bidirectional marks, tag characters, and
+# halves of surrogate pairs, which cannot be printed at all.
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import printable
+from . import UNSEEN, escaped, printable
 from .places import RUN
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def command(
 
 
 def dump(value: Any) -> str:
-    """Return a value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """Return a value as one line of JSON, in which no character can steer a terminal."""
+    return UNSEEN.sub(lambda found: escaped(found[0]), json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _run(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:

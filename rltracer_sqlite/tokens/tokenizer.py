@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -115,6 +116,18 @@ class TextTokenizer:
         return table if table is not None else LibraryEngine(self.path)
 
 
+def _refuse_patterns(path: Path) -> None:
+    """Raise TokenizerError where decoding would apply a regular expression, which can take for ever."""
+    try:
+        decoder = json.loads(path.read_bytes()).get("decoder")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return  # the library says what is wrong
+    if '"Regex":' in json.dumps(decoder):
+        raise TokenizerError(
+            f"{path} decodes by regular expressions, which is not done for a file that may be anybody's."
+        )
+
+
 class LibraryEngine:
     """The `tokenizers` library, for every kind of tokenizer that is no byte-level BPE."""
 
@@ -123,6 +136,7 @@ class LibraryEngine:
             from tokenizers import Tokenizer
         except ImportError:
             raise TokenizerError(f"This kind of tokenizer needs the tokenizers package: {INSTALL}.") from None
+        _refuse_patterns(path)
         try:
             self.tokenizer: Any = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises nothing more precise

@@ -100,6 +100,7 @@ async def test_what_means_harm_is_only_text(serve_hostile, text):
         check_inert(await get(datasette, BASE + page))
 
 
+@pytest.mark.threat("T15")
 @pytest.mark.parametrize("text", PAYLOADS)
 async def test_names_that_mean_harm_are_only_text(tmp_path, text):
     name = text.encode("utf-8", "replace").decode()  # SQLite keeps no half of a surrogate pair
@@ -130,6 +131,7 @@ def check_inert(page):
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", seen)
 
 
+@pytest.mark.threat("T20")
 @pytest.mark.parametrize("payload", ['"><script>x</script>', "{{7*7}}", "\u202e", "%00"])
 async def test_filters_in_the_address_are_only_text(datasette, payload):
     names = ("env", "success__contains", "_sort", "start", "view", "message")
@@ -175,6 +177,7 @@ async def test_several_indexes_are_told_apart(folder, tmp_path):
 ENDLESS = "with recursive n(x) as (values (1) union all select x + 1 from n) select count(*) from n"
 
 
+@pytest.mark.threat("T14")
 async def test_a_query_that_takes_too_long_costs_only_its_list(serve, monkeypatch):
     monkeypatch.setattr(run_page, "ERRORS", ENDLESS)
     page = words(await get(serve(settings={"sql_time_limit_ms": 200}), BASE + "/run/1"))

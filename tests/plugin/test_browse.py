@@ -171,6 +171,7 @@ async def test_a_folder_without_rollouts_is_said_so(browse):
     assert "holds no rollouts of a known format" in words(page)
 
 
+@pytest.mark.threat("T21")
 @pytest.mark.parametrize(
     "path",
     ["..", "../outside", "/etc", "team/../../outside", "link", "nothing", "team/first/../../..", "\0", "team\0/first"],

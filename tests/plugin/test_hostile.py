@@ -79,6 +79,7 @@ def serve_trace(tmp_path):
     return serve
 
 
+@pytest.mark.threat("T30")
 @pytest.mark.parametrize("text", PAYLOADS)
 async def test_a_payload_everywhere_is_only_text(serve_trace, text):
     page = await read(serve_trace(hostile_trace(text)), 1)
@@ -106,6 +107,7 @@ async def test_a_run_of_a_hostile_name(serve_trace):
     assert "img" not in [tag for tag, _ in reading_part(await read(datasette, 1))]
 
 
+@pytest.mark.threat("T30")
 @pytest.mark.parametrize(
     "url", ["https://example.org/pixel.png", "//example.org/x", "data:image/svg+xml;base64,PHN2Zy8+", "/-/logout"]
 )

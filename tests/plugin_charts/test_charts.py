@@ -108,6 +108,7 @@ async def test_scripts_and_styles_of_the_page_exist(datasette):
             assert (await datasette.client.get(file)).status_code == 200
 
 
+@pytest.mark.threat("T52")
 @pytest.mark.asyncio
 @pytest.mark.parametrize("chart", CHARTS)
 async def test_page_of_one_chart_is_strict(datasette, chart):

@@ -98,6 +98,7 @@ def test_another_page_answers_while_an_export_waits_for_its_visitor(server: Serv
     assert server.closed.wait(PATIENCE)
 
 
+@pytest.mark.threat("T24")
 def test_an_export_ends_when_its_visitor_leaves(server: Server) -> None:
     connection, response = server.get("/run/trajectories.sft")
     response.read(100_000)
