@@ -137,6 +137,7 @@ def test_a_walk_passes_over_the_same_folders(memory: Any, tmp_path: Path) -> Non
     assert {found.path for found in walk(root, skipped)} == {found.path for found in walk(tmp_path / "run", skipped)}
 
 
+@pytest.mark.threat("T8")
 @pytest.mark.parametrize("path", ["../run-2/a.jsonl", "/run-2/a.jsonl", "a/../../run-2/a.jsonl", "", ".", "a\0b", 5])
 def test_a_path_of_an_index_leads_nowhere_else(memory: Any, path: Any) -> None:
     memory.pipe_file("/run/a.jsonl", b"{}")
@@ -208,6 +209,7 @@ def test_a_url_is_written_in_one_way(text: str, expected: str) -> None:
     assert str(root) == str(pickle.loads(pickle.dumps(root))) == expected
 
 
+@pytest.mark.threat("T8")
 @pytest.mark.parametrize(
     "text",
     [
@@ -228,6 +230,7 @@ def test_a_message_from_a_network_keeps_no_secret() -> None:
     assert redacted(text) == "cannot reach http://…@host:9000/b?… 'http://h/a?…' now"
 
 
+@pytest.mark.threat("T8")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [

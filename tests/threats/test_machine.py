@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import rltracer_sqlite.cli
-from rltracer_sqlite.beside import replace_file
 from rltracer_sqlite.cli import UNSEEN, printable
 from rltracer_sqlite.cli.inspect import dump
 from rltracer_sqlite.export.write import replacing
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.lock import WriterLock
+from rltracer_sqlite.replacing import replacing as replaced
 from rltracer_sqlite.roots import list_problem, remember_root, remembered_roots, roots_file
 from rltracer_sqlite.tokens.tokenizer import TokenizerError, load_tokenizer
 from tests.layouts import append, message, tool_call, trace
@@ -119,7 +119,8 @@ def through_an_export(place: Path, victim: Path) -> None:
 def through_a_replacement(place: Path, victim: Path) -> None:
     (place / f".chart.svg.{os.getpid()}.part").symlink_to(victim)
     (place / "chart.svg").symlink_to(victim)
-    replace_file(place / "chart.svg", b"chart")
+    with replaced(place / "chart.svg") as file:
+        file.write(b"chart")
     assert (place / "chart.svg").read_bytes() == b"chart"
 
 

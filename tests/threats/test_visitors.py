@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer import bounds, edge, pages, serve, stream
+from datasette_rltracer import bounds, edge, pages, stream
+from datasette_rltracer.browser import browser_of
 from datasette_rltracer.hosts import is_this_machine
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.export_runs import indexed, rollout
@@ -183,7 +184,7 @@ async def test_t51_another_site_starts_nothing(
     datasette = browse()
     response = await datasette.client.get(f"/-/rltracer/index/browse/{path}", headers=headers)
     assert (response.status_code, response.headers["location"]) == (302, "/-/rltracer/index/browse/first")
-    assert serve._browser(datasette).reader.jobs == {}
+    assert browser_of(datasette).reader.jobs == {}
     assert value(tmp_path / "index.sqlite", "select count(*) from runs") == 0
 
 
@@ -195,7 +196,7 @@ async def test_t51_its_own_pages_and_a_typed_address_do(
     datasette = browse()
     address = "/-/rltracer/index/browse/first/3"
     assert (await datasette.client.get(address, headers=headers)).status_code == 202
-    assert serve._browser(datasette).reader.wait(60)
+    assert browser_of(datasette).reader.wait(60)
 
 
 @pytest.mark.asyncio
