@@ -1,6 +1,6 @@
 """Take the pictures of docs/pages.md: every page over the demo run, wide and narrow, light and dark.
 
-    python scripts/docs_images.py                 # writes docs/images/pages/*.webp
+    python scripts/docs_images.py                 # writes docs/images/pages/*.webp and docs/images/trajectory.png
     python scripts/docs_images.py --look FOLDER   # whole pages as PNG, at three widths, to be looked at
 
 It needs playwright and a Chromium. The demo is made up and always the same, and so are the pictures but for times.
@@ -31,7 +31,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 THEMES = ("light", "dark")
 # (name, width and height of the window, how many pixels of the picture a pixel of the window becomes)
 WIDE, NARROW = ("wide", 2560, 1280, 0.5), ("narrow", 360, 720, 1.0)
-QUALITY = 72
+QUALITY = 62
 
 
 def main() -> None:
@@ -47,6 +47,9 @@ def main() -> None:
                     look(chromium, f"{address}{path}", chosen.look / f"{name}-{theme}", theme)
                 else:
                     keep(chromium, f"{address}{path}", name, theme)
+        if not chosen.look:
+            with opened(chromium, f"{address}{paths['trajectory']}", "light", 1280, 900) as page:
+                page.screenshot(path=str(ROOT / "docs" / "images" / "trajectory.png"))
 
 
 def demo_paths(database: Path) -> dict[str, str]:

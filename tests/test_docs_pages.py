@@ -1,0 +1,36 @@
+"""The documentation of the pages: its pictures are there, of both themes and widths, and small."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+IMAGES = DOCS / "images"
+PAGES = (DOCS / "pages.md").read_text(encoding="utf-8")
+
+
+def test_every_picture_is_shown_and_every_shown_one_is_there() -> None:
+    shown = set(re.findall(r'(?:srcset|src)="([^"]+)"', PAGES))
+    kept = {str(path.relative_to(DOCS)) for path in (IMAGES / "pages").iterdir()}
+    assert shown == kept
+
+
+def test_each_page_has_both_widths_in_both_themes() -> None:
+    names = [path.stem.rsplit("-", 2) for path in (IMAGES / "pages").iterdir()]
+    for page in {name for name, _, _ in names}:
+        kinds = {(width, theme) for name, width, theme in names if name == page}
+        assert kinds == {(width, theme) for width in ("wide", "narrow") for theme in ("light", "dark")}
+
+
+def test_pictures_are_small() -> None:
+    sizes = [path.stat().st_size for path in IMAGES.rglob("*") if path.is_file()]
+    assert max(sizes) < 300_000
+    assert sum(sizes) < 3_000_000
+
+
+def test_every_key_is_documented() -> None:
+    script = (DOCS.parent / "datasette_rltracer/static/reading.js").read_text(encoding="utf-8")
+    keys = re.findall(r'^  "?([^\s":]+)"?: "', script[script.index("const KEYS") : script.index("};")], re.M)
+    assert len(keys) == 13
+    assert all(f"`{key}`" in PAGES for key in keys)
