@@ -13,7 +13,7 @@ from rltracer_sqlite.sources import files
 from rltracer_sqlite.sources.seekable import SeekableZstd
 
 PROGRAM = """
-import os, pkgutil, sys
+import os, pkgutil, signal, sys
 from importlib import import_module
 from pathlib import Path
 
@@ -25,6 +25,9 @@ for name in ("pread", "preadv", "pwrite", "fork", "getuid", "geteuid", "statvfs"
              "posix_spawnp", "sched_getaffinity", "O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC"):
     if hasattr(os, name):
         delattr(os, name)
+for name in ("SIGHUP", "SIGKILL", "SIGUSR1", "pthread_sigmask"):
+    if hasattr(signal, name):
+        delattr(signal, name)
 
 for package in ("rltracer_sqlite", "datasette_rltracer"):
     for module in pkgutil.walk_packages(import_module(package).__path__, package + "."):
