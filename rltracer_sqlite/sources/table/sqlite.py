@@ -62,8 +62,6 @@ def _connect(root: Root, path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro{'' if live else '&immutable=1'}", uri=True)
     connection.execute("pragma trusted_schema = off")
     connection.text_factory = _text  # a text of another system may be no UTF-8
-    if hasattr(connection, "setlimit"):  # Python 3.11
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW)  # a computed column can make more of it than the file
     return connection
 
 
