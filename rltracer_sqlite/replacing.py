@@ -19,10 +19,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_left_over(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    # Its name can be guessed: what somebody has put there, such as a link, is removed and never written through.
-    beside.unlink(missing_ok=True)
     try:
-        with beside.open("x+b") as file:
+        with beside.open("w+b") as file:
             _hold(file)
             yield file
         os.replace(beside, path)
