@@ -210,7 +210,7 @@ def _note_progress(
 def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str) -> None:
     connection.execute("delete from problems where shard_id = ? and line is null", (job.shard_id,))
     if note:
-        connection.execute("insert into problems (shard_id, reason) values (?, ?)", (job.shard_id, note))
+        connection.execute("insert into problems (shard_id, reason) values (?, ?)", (job.shard_id, note[:500]))
     # Size and time are those from before reading: what came in between is found by the next refresh.
     connection.execute(
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from math import prod
@@ -15,8 +16,12 @@ from ..files import ByteReader, open_shard
 from ..places import Root
 from .microbatch import PAD_ID
 from .samples import Batch, Found, Sample, finite
-from .torch_pickle import PickleRefused, TensorView, read_tensors
+from .torch_pickle import TensorView, read_tensors
 
+# What Python's module raises for an archive that is damaged, encrypted or of an unknown kind; a refused pickle too.
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, OverflowError, RuntimeError, NotImplementedError,
+)  # fmt: skip
 MAX_PICKLE_BYTES = 1 << 26
 MAX_ELEMENTS = 1 << 27
 # A tensor may repeat the numbers of its storage, and a pickle its tensors; the trainer's do so at most a few times.
@@ -42,7 +47,7 @@ def torch_micro_batches(reader: ByteReader, name: str) -> Iterator[Found]:
                     )
                     break
                 samples, remarks, is_copy = _samples(archive, micro_batch, item)
-            except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            except (*DAMAGED, KeyError, TypeError) as error:
                 yield Problem(number, 0, size, f"micro batch {number:,} is not readable: {error}")
                 continue
             item += len(samples)
@@ -66,7 +71,7 @@ def load_torch_sample(root: Root, path: str, item: int | None) -> Sample:
 def _opened(reader: ByteReader, name: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(cast(IO[bytes], ByteFile(reader)))
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
+    except DAMAGED as error:
         raise NotRollouts(f"{name.rsplit('/', 1)[-1]} is no archive of torch ({error})") from None
 
 
@@ -77,7 +82,7 @@ def _micro_batches(archive: zipfile.ZipFile) -> list[Mapping[str, Any]]:
     _refuse_compression(pickles[0])
     try:
         value = read_tensors(archive.read(pickles[0]))
-    except (PickleRefused, zipfile.BadZipFile, EOFError) as error:
+    except DAMAGED as error:
         raise NotRollouts(f"a torch file that is not read: {error}") from None
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(one, dict) and "input_ids" in one for one in several):
