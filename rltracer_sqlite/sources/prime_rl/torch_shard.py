@@ -157,6 +157,8 @@ def _numbers(archive: zipfile.ZipFile, tensor: TensorView, count: int) -> list[A
     with archive.open(info) as stored:
         stored.seek(tensor.offset * size)
         data = stored.read(count * size)
+    if len(data) != count * size:
+        raise ValueError(f"storage {tensor.storage.key} ends before its tensor")
     order = ">" if _is_big_endian(archive, prefix) else "<"
     values = list(struct.unpack(f"{order}{len(data) // size}{element}", data))
     if tensor.storage.element == "bfloat16":
