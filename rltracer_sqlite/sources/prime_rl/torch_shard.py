@@ -20,7 +20,8 @@ from .torch_pickle import TensorView, read_tensors
 
 # What Python's module raises for an archive that is damaged, encrypted or of an unknown kind; a refused pickle too.
 DAMAGED = (
-    zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, OverflowError, RuntimeError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, OverflowError, RuntimeError,
+    NotImplementedError,
 )  # fmt: skip
 MAX_PICKLE_BYTES = 1 << 26
 MAX_ELEMENTS = 1 << 27

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
-from json import dumps
 from pathlib import Path
 
 from ...tokens.families import find_family, find_stripped_family
@@ -20,6 +19,7 @@ from .mapping import ROLES
 from .names import COUNTS, NAMES, TOKEN_ROLES, mapping_name, place_template
 from .recognise import sample
 from .sampled import ROWS, Sampled
+from .toml import toml_comment, toml_value
 
 SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop")  # what is told where it is missing
 
@@ -58,11 +58,11 @@ class _Guessing:
         sampled = self.sampled
         template = place_template(self.file, *(self._find(role, peek=True) is None for role in ("step", "split")))
         content, columns, rewards = list(self._content()), list(self._columns()), list(self._rewards())
-        lines = [f"name = {dumps(mapping_name(self.file))}", 'title = "describe the format in a few words"']
+        lines = [f"name = {toml_value(mapping_name(self.file))}", 'title = "describe the format in a few words"']
         if sampled.layout != "rows":
-            lines.append(f'layout = "{sampled.layout}"  # {sampled.why}')
+            lines.append(f'layout = "{sampled.layout}"  # {toml_comment(sampled.why)}')
         if self.exploded:
-            lines.append(f"explode = {dumps(self.exploded)}  # lists with one value per answer")
+            lines.append(f"explode = {toml_value(self.exploded)}  # lists with one value per answer")
         lines += ["", "[files]", *self._files(template), "", "[content]", *content, "", "[columns]", *columns]
         lines += ["", "[rewards]", *rewards] if rewards else []
         known = " ".join((template, *columns, *(["reward"] if rewards else []))).replace("=", " ").split()
@@ -77,11 +77,11 @@ class _Guessing:
     def _files(self, template: str) -> Iterator[str]:
         places = [place for place in ("{step}", "{split}") if place in template]
         said = f"{' and '.join(places)}: read from the place of a file" if places else "which files of a folder to read"
-        yield f"paths = [{dumps(template)}]  # {said}"
+        yield f"paths = [{toml_value(template)}]  # {said}"
         if places:
             self.notes.append(f"check that {' and '.join(places)} in files.paths stand for that; else write * instead")
         if self.table:
-            yield f"table = {dumps(self.table)}"
+            yield f"table = {toml_value(self.table)}"
 
     def _content(self) -> Iterator[str]:
         for name in self.sampled.names:
@@ -97,14 +97,16 @@ class _Guessing:
             yield "# No column looks like a conversation. Name it yourself, for example:"
             yield '# messages = "…", or prompt = "…" and completion = "…"'
             held = [name for name in self.sampled.names if self.sampled.kinds(name) & {"text", "list"}]
-            yield from (f"# {dumps(name)}: {self.sampled.described(name)}" for name in held[:MOST_DESCRIBED])
+            for name in held[:MOST_DESCRIBED]:
+                yield f"# {toml_comment(f'{toml_value(name)}: {self.sampled.described(name)}')}"
             self.notes.append("no column looks like a conversation: the mapping is not complete")
 
     def _messages(self, name: str) -> Iterator[str]:
         sampled = self.sampled
         if sampled.are_chunks(name):
             self.taken.add(name)
-            yield f'kind = "chunks"  # messages whose texts are pieces of a chat template\nmessages = {dumps(name)}'
+            yield 'kind = "chunks"  # messages whose texts are pieces of a chat template'
+            yield f"messages = {toml_value(name)}"
             return
         keys = sampled.message_keys(name)
         if keys is None or name.rpartition(".")[2] in NAMES["prompt"] + NAMES["completion"] + NAMES["tools"]:
@@ -113,26 +115,28 @@ class _Guessing:
         answer = None if sampled.holds_answer(name, keys[0]) else self._find("completion")
         if answer:
             yield 'kind = "messages"  # the answer is a column of its own'
-            yield f"prompt = {dumps(name)}\ncompletion = {dumps(answer)}"
+            yield f"prompt = {toml_value(name)}\ncompletion = {toml_value(answer)}"
             return
-        yield f'kind = "messages"\nmessages = {dumps(name)}  # a list of objects with {keys[0]} and {keys[1]}'
+        keyed = f"a list of objects with {keys[0]} and {keys[1]}"
+        yield f'kind = "messages"\nmessages = {toml_value(name)}  # {toml_comment(keyed)}'
         if keys != ("role", "content"):
-            yield f"role = {dumps(keys[0])}\ntext = {dumps(keys[1])}"
+            yield f"role = {toml_value(keys[0])}\ntext = {toml_value(keys[1])}"
         if thought := sampled.reasoning_key(name):
-            yield f"reasoning = {dumps(thought)}"
+            yield f"reasoning = {toml_value(thought)}"
         yield from self._roles(name, keys[0])
 
     def _roles(self, name: str, key: str) -> Iterator[str]:
         meanings = self.sampled.role_meanings(name, key)
         last, why = self.sampled.last_role(name, key), ""
         if "assistant" not in meanings.values() and last in meanings:
-            meanings[last], why = "assistant", f"  # {last} speaks last: is it the model?"
+            meanings[last], why = "assistant", f"  # {toml_comment(last)} speaks last: is it the model?"
             self.notes.append(f"check content.roles: {last} was taken for the assistant since it speaks last")
         if unknown := [role for role, meaning in meanings.items() if meaning is None]:
             self.notes.append(
                 f"say in content.roles what these roles mean, or leave them as they are: {', '.join(unknown)}"
             )
-        if told := [f"{dumps(role)} = {dumps(what)}" for role, what in meanings.items() if what and what != role]:
+        other = {role: what for role, what in meanings.items() if what and what != role}
+        if told := [f"{toml_value(role)} = {toml_value(what)}" for role, what in other.items()]:
             yield f"roles = {{ {', '.join(told)} }}{why}"
 
     def _pair(self, prompt: str, completion: str) -> Iterator[str]:
@@ -142,8 +146,8 @@ class _Guessing:
             kind, why = "messages", "one prompt, a list of answers"
             lists = [name for name in sampled.names if sampled.kinds(name) == {"list"} and sampled.are_numbers(name)]
             self.exploded = [completion, *lists]
-        yield f'kind = "{kind}"  # {why}'
-        yield f"prompt = {dumps(prompt)}\ncompletion = {dumps(completion)}"
+        yield f'kind = "{kind}"  # {toml_comment(why)}'
+        yield f"prompt = {toml_value(prompt)}\ncompletion = {toml_value(completion)}"
 
     def _text_kind(self, prompt: str, completion: str) -> tuple[str, str]:
         if "list" in self.sampled.kinds(prompt) | self.sampled.kinds(completion):
@@ -160,9 +164,9 @@ class _Guessing:
             if role not in NAMES or (name := self._find(role)) is None:
                 continue
             if role == "reward" and "list" in self.sampled.kinds(name) and name not in self.exploded:
-                yield f"{role} = {{ column = {dumps(name)}, sum = true }}  # a list of numbers: added up"
+                yield f"{role} = {{ column = {toml_value(name)}, sum = true }}  # a list of numbers: added up"
             else:
-                yield f"{role} = {dumps(name)}"
+                yield f"{role} = {toml_value(name)}"
 
     def _rewards(self) -> Iterator[str]:
         left = [name for name in self.sampled.names if name not in self.taken]
@@ -171,9 +175,9 @@ class _Guessing:
         numbers = [name for name in named if self.sampled.kinds(name) <= {"number", "null", "boolean"}]
         numbers = [name for name in numbers if not name.startswith(tuple(f"{one}." for one in inside))]
         if numbers:
-            yield f"columns = {dumps(numbers)}  # numbers with reward or score in their names"
+            yield f"columns = {toml_value(numbers)}  # numbers with reward or score in their names"
         if inside:
-            yield f"inside = {dumps(inside[0])}  # an object of named numbers"
+            yield f"inside = {toml_value(inside[0])}  # an object of named numbers"
         self.taken.update(
             [*numbers, *inside, *(name for name in left if name.startswith(tuple(f"{one}." for one in inside)))]
         )

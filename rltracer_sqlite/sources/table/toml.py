@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,18 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
         raise MappingError(f"{file}{where}: {what}; this is no TOML (text stands in double quotes).") from None
     except RecursionError:
         raise MappingError(f"{file}: nested too deeply; this is no TOML of a mapping.") from None
+
+
+def toml_value(value: str | Sequence[str]) -> str:
+    """Return a text, or a list of texts, as TOML. Half of a surrogate pair is no text, and becomes a question mark."""
+    # JSON's escapes are TOML's, but for one character that JSON leaves as it is.
+    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return text.replace("\x7f", "\\u007f")
+
+
+def toml_comment(text: str) -> str:
+    """Return a text that may stand in a comment: a recorded one could end the line and go on as TOML."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def line_of(text: str, path: Path) -> int:
