@@ -11,6 +11,7 @@ from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Sourc
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
+from .late import leave_for_later, make_missing
 from .plan import (
     HASHED_BYTES,
     Fingerprints,

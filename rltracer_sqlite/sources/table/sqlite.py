@@ -18,7 +18,6 @@ from .rows import Row
 # Beside SQLite's own errors: names of columns that are no UTF-8, and sizes that no memory would hold.
 DAMAGED = (sqlite3.Error, UnicodeDecodeError, MemoryError, OverflowError)
 MAGIC = b"SQLite format 3\0"
-MAX_ROW = 256 << 20  # bytes
 
 
 def sqlite_rows(root: Root, path: str, table: str | None) -> Iterator[tuple[int, Row]]:
