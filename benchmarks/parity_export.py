@@ -194,8 +194,13 @@ def export_ours(run: Path, asked: Row) -> tuple[list[Row], Row]:
         difficulty=DifficultyFilter(low, high), field_filters=fields, include_provenance=True,
         keep_generation_errors=True, **asked,
     )  # fmt: skip
-    result = TraceDataExporter([TraceRunSpec(run, name=NAME, **places)], chosen).write_jsonl(run / "ours.jsonl")
+    result = TraceDataExporter([TraceRunSpec(run, name=NAME, **places)], chosen).write_jsonl(beside(run))
     return read(result.output_path), result.summary
+
+
+def beside(run: Path) -> Path:
+    """Return the file for our rows: a run is never written to."""
+    return run.with_name(f"{run.name}-ours.jsonl")
 
 
 def read(path: Path) -> list[Row]:
@@ -264,7 +269,7 @@ def explain(peer: str, folder: Path) -> None:
         subprocess.run([peer, "-c", PEER, json.dumps(given)], check=False, capture_output=True)
         theirs = read(run / "peer.jsonl") if (run / "peer.jsonl").exists() else []
         preferences = ExportPreferences(acceptance="any")
-        result = TraceDataExporter([TraceRunSpec(run, name=NAME)], preferences).write_jsonl(run / "ours.jsonl")
+        result = TraceDataExporter([TraceRunSpec(run, name=NAME)], preferences).write_jsonl(beside(run))
         print(f"  {title}: {reason} (rows: {len(theirs)} and {result.row_count})")
 
 

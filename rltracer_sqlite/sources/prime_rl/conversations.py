@@ -17,9 +17,9 @@ from ...model import Trajectory
 from ..base import Locator, LocatorError
 from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
 from ..places import Root
-from .graph import branch_paths
+from .branches import branches_of
 from .layout import TOKEN_LAYOUTS
-from .load import CHANGED, _sampled, _v0_messages, decoded_object, is_row, node_message, pick
+from .load import CHANGED, decoded_object, pick
 
 Load = Callable[[Root, Sequence[Locator]], Trajectory]
 LINES = ".jsonl"
@@ -102,20 +102,13 @@ def _record(reader: ByteReader, locator: Locator) -> bytes:
 def _conversation(raw: bytes, locator: Locator) -> Trajectory:
     outer = _spoken(raw, locator)
     trace = pick(outer, locator)
-    nodes = trace.get("nodes")
-    if isinstance(nodes, list):
-        paths = branch_paths(nodes)
-        branches = [[node_message(nodes[number]) for number in path] for path in paths]
-        trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
-    else:
-        branches = [_v0_messages(trace)] if is_row(trace) else []
-        paths, trained = [list(range(len(branch))) for branch in branches], [True for _ in branches]
+    branches = branches_of(trace)
     return Trajectory(
-        messages=branches[-1] if branches else [],
+        messages=branches.messages[-1] if branches.messages else [],
         metadata={"task": trace.get("task") or outer.get("task"), "answer": trace.get("answer")},
-        branches=branches,
-        branch_nodes=paths,
-        trained=trained,
+        branches=branches.messages,
+        branch_nodes=branches.nodes,
+        trained=branches.trained,
         tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
     )
 

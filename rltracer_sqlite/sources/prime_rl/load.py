@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...messages import normal_message, tool_definitions
-from ...model import Message, Trajectory
+from ...messages import tool_definitions
+from ...model import Trajectory
 from ..base import Locator, LocatorError
 from ..files import read_bytes
 from ..lines import decode_leniently
 from ..places import Root
+from .branches import branches_of
 from .entries import recorded_uid
-from .graph import branch_paths
 from .layout import BINARY
 from .records import without_arrays
 
@@ -138,51 +138,17 @@ def _trajectory(
     annotations: list[tuple[Locator, dict[str, Any]]],
     read_tokens: Callable[[], list[Tokens | None]],
 ) -> Trajectory:
-    nodes = trace.get("nodes")
-    if isinstance(nodes, list):
-        paths = branch_paths(nodes)
-        messages = [node_message(node) for node in nodes]
-        branches = [[messages[number] for number in path] for path in paths]
-        trained = [any(_sampled(nodes[number]) for number in path) for path in paths]
-    else:
-        branches = [_v0_messages(trace)] if is_row(trace) else []
-        paths, trained = [list(range(len(branch))) for branch in branches], [True for _ in branches]
+    branches = branches_of(trace)
     from .metadata import metadata
 
     return Trajectory(
-        messages=branches[-1] if branches else [],
+        messages=branches.messages[-1] if branches.messages else [],
         metadata=metadata(trace, outer, locators, annotations),
-        branches=branches,
-        branch_nodes=paths,
-        trained=trained,
+        branches=branches.messages,
+        branch_nodes=branches.nodes,
+        trained=branches.trained,
         tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
         raw=raw,
         record=trace,
         read_tokens=read_tokens,
     )
-
-
-def is_row(trace: dict[str, Any]) -> bool:
-    """Say whether a record without nodes is a row of v0; an episode that failed has no messages."""
-    return ("prompt" in trace or "completion" in trace) and trace.get("traces") is None
-
-
-def node_message(node: Any) -> Message:
-    """Return the normal message of a node; a node without one is an empty message."""
-    message = node.get("message") if isinstance(node, dict) else None
-    return normal_message(message if isinstance(message, dict) else {})
-
-
-def _sampled(node: Any) -> bool:
-    return isinstance(node, dict) and bool(node.get("sampled"))
-
-
-def _v0_messages(row: dict[str, Any]) -> list[Message]:
-    messages: list[Message] = []
-    for part, role in (("prompt", "user"), ("completion", "assistant")):
-        recorded = row.get(part)
-        if isinstance(recorded, str):
-            messages.append({"role": role, "content": recorded})
-        elif isinstance(recorded, list):
-            messages += [normal_message(message) for message in recorded if isinstance(message, dict)]
-    return messages
