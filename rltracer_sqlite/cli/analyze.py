@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -93,9 +93,24 @@ def _analyse(
     connection, indexed = _open(path, tokenizer)
     try:
         ids = [indexed] if indexed is not None else [run_id for run_id, _ in chosen_runs(connection, run)]
+        _refuse_nothing(connection, ids, selection)
         return [analyse_run(connection, run_id, selection, ks) for run_id in ids]
     finally:
         connection.close()
+
+
+def _refuse_nothing(connection: sqlite3.Connection, ids: list[int], selection: Selection) -> None:
+    """Say which runs have nothing of what is to be analysed; raise ClickException where none has."""
+    from ..index.places import nothing_there
+
+    asked: dict[str, Any] = {"split": selection.split, "env": selection.env}
+    asked |= {"first": selection.step_start, "last": selection.step_end}
+    found = [nothing_there(connection, run_id, **asked) for run_id in ids]
+    missing = [printable(sentence) for sentence in found if sentence is not None]
+    if missing and len(missing) == len(found):
+        raise click.ClickException("\n".join(missing))
+    for sentence in missing:
+        click.echo(sentence, err=True)
 
 
 def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:

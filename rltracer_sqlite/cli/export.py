@@ -188,6 +188,7 @@ def report(told: dict[str, Any]) -> str:
     lines.append(
         f"Selected {told['selected_count']:,} {unit} of {told['eligible_prompt_groups']:,} eligible prompt groups."
     )
+    lines += told.get("notes", [])
     lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
     lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
     if told.get("rows_without_tool_definitions"):

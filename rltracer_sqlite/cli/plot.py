@@ -49,6 +49,7 @@ def command(
     """
     from ..charts import ChartError, Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
     from ..index.database import open_index
+    from ..index.places import nothing_there
     from .success import chosen_runs
 
     if output.suffix.lower() not in FORMATS:
@@ -61,6 +62,9 @@ def command(
         if len(found) > 1:
             names = ", ".join(name for _, name in found)
             raise click.UsageError(printable(f"Which run? Give one with --run: {names}."))
+        missing = nothing_there(connection, found[0][0], split=split, env=env, first=step_start, last=step_end)
+        if missing is not None:
+            raise click.ClickException(printable(missing))
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
         filters = Filters(found[0][0], split or "", env or "", first, last, window)
         rows = read_rows(connection, plan_query(name, filters, find_span(connection, filters.run_id)))

@@ -22,6 +22,7 @@ from .summary import summary, to_json
 from .write import format_of, lines, packed, refuse_target, replacing, write_rows
 
 MOST_ATTEMPTS = 1000
+NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class TraceDataExporter:
         summary_path = path.with_name(f"{path.name}.summary.json")
         with self._selected() as selection:
             refuse_target(path, (run.stored_root for run in selection.runs))
+            if not selection.count() and not allow_empty:
+                raise ExportError(" ".join(selection.notes) or NOTHING_LEFT)
             return self._written(selection, path, summary_path, allow_empty)
 
     def _written(self, selection: Selection, path: Path, summary_path: Path, allow_empty: bool) -> ExportResult:
@@ -92,9 +95,7 @@ class TraceDataExporter:
                 write_rows(file, written_rows(selection, written, self.progress), format_of(path))
             told = summary(selection, written)
             if not told["selected_count"] and not allow_empty:
-                raise ExportError(
-                    "Nothing is left to write after the filters; a dry run shows which one took the last."
-                )
+                raise ExportError(NOTHING_LEFT)
             with replacing(summary_path) as beside:
                 beside.write(to_json(told))
         return ExportResult(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..index.places import nothing_there
 from .conditions import Condition, column_of, conditions
 from .examine import examine_records
 from .place import place_picks
@@ -25,6 +27,7 @@ class Selection:
         self.scratch = Scratch()
         self.conditions: dict[int, list[Condition]] = {}
         self.accepted: list[tuple[int, int, int]] = []  # of each run: available, accepted, within difficulty
+        self.notes: list[str] = []  # sentences about runs that have nothing of what was asked for
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
 
     def __enter__(self) -> Selection:
@@ -41,6 +44,8 @@ class Selection:
                 find_groups(self.scratch, run, self.preferences)
                 self.accepted.append(count_accepted(self.scratch, run, self.preferences))
                 connection = self.scratch.attach(run)
+                if not self.accepted[-1][0]:
+                    self.notes += _nothing_there(connection, run)
                 self.conditions[run.number] = conditions(connection, run, self.preferences, some_chosen)
         self._examine()
         self._choose()
@@ -125,3 +130,12 @@ class Selection:
     def rows(self, sql: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Return the rows of a question to the tables of the selection."""
         return self.scratch.connection.execute(sql, parameters)
+
+
+def _nothing_there(connection: sqlite3.Connection, run: OpenRun) -> list[str]:
+    spec = run.spec
+    note = nothing_there(
+        connection, run.id, split=spec.split, first=spec.step_start, last=spec.step_end, unknown_is_train=True,
+        schema="source",
+    )  # fmt: skip
+    return [note] if note else []

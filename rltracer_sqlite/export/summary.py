@@ -31,6 +31,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
         "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
         "observed_prompt_groups": selection.scratch.count("groups"),
         "funnel": selection.funnel(),
+        "notes": selection.notes,
         "windows": windows,
         "available_tool_call_distribution": _available_calls(selection),
         "selected_tool_call_distribution": _selected_calls(selection),
