@@ -101,3 +101,14 @@ def test_difficulty_and_tools(tmp_path: Path) -> None:
     )
     assert json.loads(row["tools"])[0]["function"]["name"] == "bash"
     assert [said["role"] for said in row["chosen"]] == ["assistant", "tool", "assistant"]
+
+
+def test_answers_that_are_all_the_same_are_named_as_the_reason(tmp_path: Path) -> None:
+    records = [scored(f"t{n}", float(n % 2)) for n in range(4)]
+    for record in records:
+        record["nodes"][-1]["message"]["content"] = "the same"
+    database = indexed(tmp_path, {1: records})
+    with pytest.raises(ExportError, match=r"left out when it was read: both answers are the same \(\d\)\. Left after"):
+        export(spec(database), tmp_path / "o.jsonl", mode="preference")
+    with pytest.raises(ExportError, match=r"differ by 2 or more\. Left after each step: available 4, reward known 4"):
+        inspect(spec(database), mode="preference", reward_margin=2.0)

@@ -19,7 +19,7 @@ from .preferences import ExportError, ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
-from .write import format_of, lines, packed, refuse_target, replacing, write_rows
+from .write import format_of, lines, packed, refuse_target, replacing_all, write_rows
 
 MOST_ATTEMPTS = 1000
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
@@ -82,13 +82,15 @@ class TraceDataExporter:
         path = Path(output_path)
         summary_path = path.with_name(f"{path.name}.summary.json")
         with self._selected() as selection:
-            refuse_target(path, (run.stored_root for run in selection.runs))
+            for target in (path, summary_path):
+                inputs = [Path(name) for spec in self.run_specs for name in (spec.path, spec.rl_data_path) if name]
+                refuse_target(target, (run.stored_root for run in selection.runs), inputs)
             if not selection.count() and not allow_empty:
                 raise ExportError(" ".join(selection.notes) or NOTHING_LEFT)
             return self._written(selection, path, summary_path, allow_empty)
 
     def _written(self, selection: Selection, path: Path, summary_path: Path, allow_empty: bool) -> ExportResult:
-        with replacing(path) as file:
+        with replacing_all(path, summary_path) as (file, beside):
             for written in self._attempts(selection):
                 file.seek(0)
                 file.truncate()
@@ -96,8 +98,7 @@ class TraceDataExporter:
             told = summary(selection, written)
             if not told["selected_count"] and not allow_empty:
                 raise ExportError(NOTHING_LEFT)
-            with replacing(summary_path) as beside:
-                beside.write(to_json(told))
+            beside.write(to_json(told))
         return ExportResult(
             path, summary_path, told["selected_count"], told["available_count"], told["eligible_prompt_groups"],
             written.rows, told,

@@ -126,12 +126,15 @@ def _check_tables(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def index_errors(run: OpenRun) -> Iterator[None]:
-    """Turn what SQLite says of a damaged or strange index into a sentence."""
+    """Turn what SQLite says of a damaged or strange index, or of a full disk, into a sentence."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
         if "interrupted" in str(error):
             raise
-        raise ExportError(f"{run.index} cannot be read: {error}. Make it anew with rltracer-index --rebuild.") from None
-    except sqlite3.DatabaseError as error:
+        if "disk is full" in str(error):
+            # An index that is only read needs no room; the tables of the selection do.
+            raise ExportError(
+                "The disk that holds temporary files is full; name another one in SQLITE_TMPDIR."
+            ) from None
         raise ExportError(f"{run.index} cannot be read: {error}. Make it anew with rltracer-index --rebuild.") from None

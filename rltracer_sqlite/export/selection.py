@@ -90,12 +90,20 @@ class Selection:
             with index_errors(run):
                 found = self.conditions[run.number]
                 rank_candidates(self.scratch, run, self.preferences, found, self.progress)
-        self.across = place_picks(self.scratch, self.preferences)
+        with index_errors(self.runs[0]):
+            self.across = place_picks(self.scratch, self.preferences)
         if self.preferences.mode is ExportMode.PREFERENCE and not self.count():
-            raise ExportError(
-                "There is no pair: in no prompt group do two trajectories differ in reward by more than the margin. "
-                "--dry-run shows what each filter drops."
-            )
+            raise ExportError(self._no_pair())
+
+    def _no_pair(self) -> str:
+        margin = self.preferences.reward_margin
+        least = f" by {margin:g} or more" if margin else ""
+        told = [*self.notes, f"There is no pair: no prompt has two trajectories whose rewards differ{least}."]
+        reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
+        if refused := ", ".join(f"{reason} ({count:,})" for reason, count in reasons):
+            told[-1] = f"There is no pair. What could be one was left out when it was read: {refused}."
+        left = ", ".join(f"{step['stage']} {step['left']:,}" for step in self.funnel())
+        return " ".join([*told, f"Left after each step: {left}."])
 
     def count(self) -> int:
         """Return how many rows of trajectories, or pairs, are selected."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,22 +70,48 @@ def packed(chunks: Iterable[bytes], kind: str) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-def refuse_target(path: Path, runs: Iterable[str]) -> None:
-    """Raise ExportError for a file that must not be written over: one inside a run, a database, a folder."""
+def refuse_target(path: Path, runs: Iterable[str], inputs: Iterable[Path] = ()) -> None:
+    """Raise ExportError for what must not be written over: a file of a run, an input, a database, what is no file."""
     if path.suffix.lower() in OTHERS:
         raise ExportError(
             f"{path}: rows are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet, not as {path.suffix}."
         )
-    if path.is_dir():
+    place = _real_place(path)
+    if place.is_dir():
         raise ExportError(f"{path} cannot be written: it is a folder.")
-    place = path.resolve()
     for run in runs:
         if _lies_in(place, Path(run)):
             raise ExportError(f"{path} lies in the run {run}, which is never written to.")
-    if path.is_file():
+    if not place.exists():
+        return
+    if not place.is_file():
+        # A device or a pipe would be replaced by a file.
+        raise ExportError(f"{path} cannot be written: it is no ordinary file.")
+    for other in inputs:
+        if other.exists() and place.samefile(other):
+            raise ExportError(f"{path} is what the export reads ({other}); choose another name.")
+    if _is_database(place):
+        raise ExportError(f"{path} is a database, and is not written over; choose another name.")
+
+
+def _real_place(path: Path) -> Path:
+    """Return where a path leads, links followed. Raises ExportError for what is no path."""
+    try:
+        place = path.resolve()
+        is_loop = place.is_symlink()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, a link to itself, a null character
+        raise ExportError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from None
+    if is_loop:
+        raise ExportError(f"{path} cannot be written: it is a link to itself.")
+    return place
+
+
+def _is_database(path: Path) -> bool:
+    try:
         with path.open("rb") as file:
-            if file.read(len(SQLITE)) == SQLITE:
-                raise ExportError(f"{path} is a database, and is not written over; choose another name.")
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False  # what may not be read may still be replaced
 
 
 def _lies_in(place: Path, folder: Path) -> bool:
@@ -114,8 +140,36 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     After an error nothing is left of it. Raises ExportError where the folder cannot be written to.
     """
-    try:
-        with beside(path) as file:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(beside(path))
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        try:
             yield file
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from None
+        except OSError as error:
+            # One that names a file is about another one, which is read; a full disk names none.
+            if error.filename is not None:
+                raise
+            raise _unwritable(path, error) from None
+        try:
+            stack.close()
+        except OSError as error:
+            raise _unwritable(path, error) from None
+
+
+@contextmanager
+def replacing_all(*paths: Path) -> Iterator[list[IO[bytes]]]:
+    """Give a file to write to for each path; put all in their places, in this order, once each of them is whole."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(replacing(path)) for path in reversed(paths)][::-1]
+        yield files
+        for path, file in zip(paths, files, strict=True):
+            try:
+                file.flush()  # the disk may be full only now
+            except OSError as error:
+                raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> ExportError:
+    return ExportError(f"{path} cannot be written: {error.strerror or error}.")
