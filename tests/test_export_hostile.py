@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.export import ExportError, FieldFilter
+from rltracer_sqlite.export.runs import open_runs
 from rltracer_sqlite.sources.base import SourceError
 from tests.export_runs import chosen, export, funnel, indexed, inspect, rollout, spec
 from tests.index_factory import make_index
@@ -96,3 +97,19 @@ def test_a_difficulty_is_told_of_pairs_as_well(tmp_path: Path) -> None:
     told = inspect(spec(database), mode="preference", difficulty=DifficultyFilter(min_pass_rate=0.5))
     stages = funnel(told)
     assert (stages["reward known"], stages["difficulty"], stages["in a pair"]) == (8, 4, 4)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), ValueError("enough")], ids=["Ctrl-C", "a visitor that left"])
+def test_a_long_statement_is_stopped_by_what_progress_raises(tmp_path: Path, stop: BaseException) -> None:
+    from rltracer_sqlite.export.scratch import Scratch
+
+    def progress(doing: str, done: int, total: int) -> None:
+        raise stop
+
+    database = make_index(tmp_path / "x.sqlite", ROWS)
+    [run] = open_runs([spec(database)])
+    endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n"
+    scratch = Scratch(progress)
+    with pytest.raises(type(stop)), scratch.index_errors(run):
+        scratch.attach(run).execute(endless)
+    scratch.close()

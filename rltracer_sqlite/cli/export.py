@@ -202,7 +202,9 @@ def _progress() -> Progress | None:
         return None
 
     def show(doing: str, done: int, total: int) -> None:
-        if done % 100 == 0 or done == total:
+        if not total:
+            click.echo(f"\r{doing}".ljust(79), err=True, nl=False)
+        elif done % 100 == 0 or done == total:
             click.echo(f"\r{doing}: {done:,} of {total:,}"[:79].ljust(79), err=True, nl=False)
 
     return show

@@ -16,7 +16,6 @@ from .preferences import ExportError, ExportMode
 from .redact import redact
 from .rows import RowRejected, calls_without_tools, joined_rl_row, preference_row, sft_rows, traced_rl_row
 from .runs import OpenRun, Progress
-from .scratch import index_errors
 from .selection import Selection
 
 Row = dict[str, Any]
@@ -91,7 +90,7 @@ def written_rows(
     """
     total, done = selection.count(), 0
     for run in selection.runs:
-        with index_errors(run), ExitStack() as stack:
+        with selection.scratch.index_errors(run), ExitStack() as stack:
             make = _Maker(selection, run, written, stack)
             for parts in _read(selection, run):
                 done += 1

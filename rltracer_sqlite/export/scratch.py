@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from .preferences import ExportError
-from .runs import OpenRun
+from .runs import OpenRun, Progress
 
 CACHE_KIB = 32_000
 SOURCE_CACHE_KIB = 16_000
+TOLD_EVERY = 500_000  # steps of SQLite's virtual machine, some hundredths of a second
 NEEDED = ("runs", "shards", "prompts", "prompt_groups", "trajectories", "fields")  # tables of an index
 
 TABLES = """
@@ -58,15 +59,21 @@ create table picks (
 
 
 class Scratch:
-    """A temporary database that can read one index at a time, under the name `source`."""
+    """A temporary database that can read one index at a time, under the name `source`.
 
-    def __init__(self) -> None:
+    `progress` is told now and then while a long statement runs, and ends it by raising; so does Ctrl-C.
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
+        self.stopped: BaseException | None = None
         # A browser's export is advanced by whichever thread is free.
         self.connection = sqlite3.connect("", uri=True, isolation_level=None, check_same_thread=False)
         self.connection.execute("pragma trusted_schema = off")
         self.connection.execute("pragma journal_mode = off")
         self.connection.execute(f"pragma cache_size = -{CACHE_KIB}")
         self.connection.executescript(TABLES)
+        self.connection.set_progress_handler(self._tell, TOLD_EVERY)
         self.attached: OpenRun | None = None
 
     def attach(self, run: OpenRun) -> sqlite3.Connection:
@@ -80,6 +87,27 @@ class Scratch:
             _check_tables(self.connection)
         self.attached = run
         return self.connection
+
+    def _tell(self) -> int:
+        try:
+            if self.progress is not None:
+                self.progress("Selecting", 0, 0)
+        except BaseException as error:  # SQLite ends the statement, and `index_errors` raises this one
+            self.stopped = error
+            return 1
+        return 0
+
+    @contextmanager
+    def index_errors(self, run: OpenRun) -> Iterator[None]:
+        """Turn what SQLite says of a damaged or strange index into a sentence; raise what has stopped a statement."""
+        try:
+            with index_errors(run):
+                yield
+        except sqlite3.OperationalError:
+            if self.stopped is None:
+                raise
+            stopped, self.stopped = self.stopped, None
+            raise stopped from None
 
     def insert(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Insert many rows, which may themselves come from a question to this database."""

@@ -14,7 +14,7 @@ from .preferences import ExportError, ExportMode, ExportPreferences
 from .rank import rank_candidates
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
-from .scratch import Scratch, index_errors
+from .scratch import Scratch
 
 
 class Selection:
@@ -24,7 +24,7 @@ class Selection:
         self, runs: Sequence[OpenRun], preferences: ExportPreferences, progress: Progress | None = None
     ) -> None:
         self.runs, self.preferences, self.progress = runs, preferences, progress
-        self.scratch = Scratch()
+        self.scratch = Scratch(progress)
         self.conditions: dict[int, list[Condition]] = {}
         self.accepted: list[tuple[int, int, int]] = []  # of each run: available, accepted, within difficulty
         self.notes: list[str] = []  # sentences about runs that have nothing of what was asked for
@@ -40,7 +40,7 @@ class Selection:
         """Select from every run. Raises ExportError, or LocatorError where a filter reads a record that has changed."""
         some_chosen = any(run.spec.only is not None for run in self.runs)
         for run in self.runs:
-            with index_errors(run):
+            with self.scratch.index_errors(run):
                 find_groups(self.scratch, run, self.preferences)
                 self.accepted.append(count_accepted(self.scratch, run, self.preferences))
                 connection = self.scratch.attach(run)
@@ -65,7 +65,7 @@ class Selection:
         """Read the records that are left for the filters that no index answers."""
         known: dict[str, bool] = {}
         for run in self.runs:
-            with index_errors(run):
+            with self.scratch.index_errors(run):
                 connection = self.scratch.attach(run)
                 unread = [one for one in self.preferences.field_filters if column_of(connection, one.path) is None]
                 if unread:
@@ -87,10 +87,10 @@ class Selection:
 
     def _choose(self) -> None:
         for run in self.runs:
-            with index_errors(run):
+            with self.scratch.index_errors(run):
                 found = self.conditions[run.number]
                 rank_candidates(self.scratch, run, self.preferences, found, self.progress)
-        with index_errors(self.runs[0]):
+        with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
         if self.preferences.mode is ExportMode.PREFERENCE and not self.count():
             raise ExportError(self._no_pair())

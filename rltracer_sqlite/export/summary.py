@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from .preferences import ExportMode
 from .runs import OpenRun
-from .scratch import index_errors
 from .selection import Selection
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ SELECTED = "from placed l join picks k on k.pick = l.pick"
 def summary(selection: Selection, written: Written | None = None) -> dict[str, Any]:
     """Return the summary of a selection; with `written`, also of what became rows of it."""
     preferences = selection.preferences
-    with index_errors(selection.runs[0]):  # sums of what an index holds may be beyond any number
+    with selection.scratch.index_errors(selection.runs[0]):  # sums of what an index holds may be beyond any number
         windows = _windows(selection)
     told: dict[str, Any] = {
         "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
