@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
-from tests.export_runs import export, indexed, read_rows, rollout, spec, write_data
+from tests.export_runs import export, indexed, rollout, spec, write_data
 
 ROOT = Path(__file__).parents[1]
 

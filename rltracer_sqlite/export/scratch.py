@@ -138,6 +138,7 @@ class Scratch:
 
     def close(self) -> None:
         """Remove the tables."""
+        self.connection.set_progress_handler(None, 0)
         self.connection.close()
 
 

@@ -19,22 +19,22 @@ SELECTED = "from placed l join picks k on k.pick = l.pick"
 def summary(selection: Selection, written: Written | None = None) -> dict[str, Any]:
     """Return the summary of a selection; with `written`, also of what became rows of it."""
     preferences = selection.preferences
-    with selection.scratch.index_errors(selection.runs[0]):  # sums of what an index holds may be beyond any number
-        windows = _windows(selection)
-    told: dict[str, Any] = {
-        "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
-        "runs": [_run(run) for run in selection.runs],
-        "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
-        "available_count": selection.scratch.count("picks"),
-        "selected_count": selection.count(),
-        "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
-        "observed_prompt_groups": selection.scratch.count("groups"),
-        "funnel": selection.funnel(),
-        "notes": selection.notes,
-        "windows": windows,
-        "available_tool_call_distribution": _available_calls(selection),
-        "selected_tool_call_distribution": _selected_calls(selection),
-    }
+    # Sums of what an index holds may be beyond any number.
+    with selection.scratch.index_errors(selection.runs[0]):
+        told: dict[str, Any] = {
+            "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
+            "runs": [_run(run) for run in selection.runs],
+            "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
+            "available_count": selection.scratch.count("picks"),
+            "selected_count": selection.count(),
+            "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
+            "observed_prompt_groups": selection.scratch.count("groups"),
+            "funnel": selection.funnel(),
+            "notes": selection.notes,
+            "windows": _windows(selection),
+            "available_tool_call_distribution": _available_calls(selection),
+            "selected_tool_call_distribution": _selected_calls(selection),
+        }
     if written is not None:
         told |= {
             "row_count": written.rows,
