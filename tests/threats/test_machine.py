@@ -20,6 +20,8 @@ from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.lock import WriterLock
 from rltracer_sqlite.replacing import replacing as replaced
 from rltracer_sqlite.roots import list_problem, remember_root, remembered_roots, roots_file
+from rltracer_sqlite.sources.base import LocatorError
+from rltracer_sqlite.sources.table.parquet import NumberedRows
 from rltracer_sqlite.tokens.tokenizer import TokenizerError, load_tokenizer
 from tests.layouts import append, message, tool_call, trace
 from tests.test_bad_input import called, indexed
@@ -193,3 +195,24 @@ def test_no_template_language_is_imported_for_templates() -> None:
     line = "import sys, rltracer_sqlite.retemplate, rltracer_sqlite.tokens.templates; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_t5_a_row_of_a_large_row_group_is_read_with_few_others(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    # 20,000 rows of 100 kB are a file of some kilobytes, and 2 GB of text.
+    texts = pyarrow.DictionaryArray.from_arrays([0] * 20_000, ["x" * 100_000])
+    numbers = pyarrow.array(range(20_000))
+    parquet.write_table(pyarrow.table({"text": texts, "n": numbers}), tmp_path / "a.parquet", row_group_size=20_000)
+    rows = NumberedRows(tmp_path)
+    assert [rows.row("a.parquet", number).cells["n"] for number in (9_000, 9_001, 9_500, 3, 4)] == [
+        9000,
+        9001,
+        9500,
+        3,
+        4,
+    ]
+    assert rows._window is not None
+    assert len(rows._window.rows) <= 64
+    for number in (-1, 20_000):
+        with pytest.raises(LocatorError, match="has no row"):
+            rows.row("a.parquet", number)

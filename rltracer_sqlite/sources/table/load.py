@@ -13,7 +13,7 @@ from ..files import read_bytes
 from ..places import Root
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
-from .parquet import RowGroup, load_row_group
+from .parquet import NumberedRows
 from .rows import Row, RowError, expand, read_object
 from .shapes import shape_of
 from .sqlite import load_sqlite_row
@@ -35,7 +35,7 @@ class RecordCache:
 
     def __init__(self, root: Root, mapping: Mapping) -> None:
         self.root, self.mapping = root, mapping
-        self.group: RowGroup | None = None
+        self._parquet = NumberedRows(root)
         self._key: tuple[str, int, int | None] | None = None
         self._last: Record | None = None
 
@@ -66,10 +66,7 @@ class RecordCache:
         if locator.layout == "sqlite":
             return load_sqlite_row(self.root, locator.path, self.mapping.table, locator.line or 0), None
         if locator.layout == "parquet":
-            number = (locator.line or 0) - 1
-            if self.group is None or not self.group.holds(locator.path, number):
-                self.group = load_row_group(self.root, locator.path, number)
-            return self.group.row(number), None
+            return self._parquet.row(locator.path, (locator.line or 0) - 1), None
         raw = read_bytes(self.root, locator.path, locator.byte_offset, locator.byte_length)
         try:
             return Row(read_object(raw.removeprefix(BOM))[0]), raw

@@ -16,6 +16,7 @@ from .rows import Row
 INSTALL = "pip install 'datasette-rltracer[parquet]'"
 MAGIC = b"PAR1"
 ROWS = 64  # decoded at a time
+NEAR = 10 * ROWS  # a row that is so many behind is reached by reading on
 
 
 class ParquetError(ValueError):
@@ -60,38 +61,70 @@ def decoding() -> Iterator[None]:
 
 
 @dataclass
-class RowGroup:
-    """The rows of one row group: as little of a file as can be decoded."""
+class Window:
+    """Some rows of a file that stand one after another."""
 
     path: str
     first: int  # the number of its first row in the file
     rows: list[dict[str, Any]]
     numbers: frozenset[str]
 
-    def holds(self, path: str, number: int) -> bool:
-        """Say whether a row of a file is in this group."""
-        return path == self.path and self.first <= number < self.first + len(self.rows)
-
-    def row(self, number: int) -> Row:
-        """Return a row by its number in the file."""
-        return Row(self.rows[number - self.first], self.numbers)
+    def holds(self, number: int) -> bool:
+        """Say whether a row is among these."""
+        return self.first <= number < self.first + len(self.rows)
 
 
-def load_row_group(root: Root, path: str, number: int) -> RowGroup:
-    """Return the row group that holds a row. Raises LocatorError."""
-    try:
-        with open_shard(root, path) as reader:
-            table, first = _opened(reader, path), 0
+class NumberedRows:
+    """Rows of Parquet files by their numbers. A few are held at a time, however many a row group has.
+
+    Rows that are asked for in their order are decoded once; any other has the batches before it in its row group read.
+    """
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self._window: Window | None = None
+        self._following: Iterator[Window] = iter(())
+
+    def row(self, path: str, number: int) -> Row:
+        """Return a row by its number in a file. Raises LocatorError."""
+        window = self._window
+        if window is None or window.path != path or not 0 <= number - window.first < NEAR:
+            window, self._following = None, _windows(self.root, path, number)
+        try:
+            while window is None or not window.holds(number):
+                self._window = window = next(self._following, None)
+                if window is None:
+                    changed = "it has changed since it was indexed. Index the run again."
+                    raise LocatorError(f"{path} has no row {number + 1:,}: {changed}")
+        except ParquetError as error:
+            raise LocatorError(f"{path} cannot be read: {error}.") from None
+        return Row(window.rows[number - window.first], window.numbers)
+
+
+def _windows(root: Root, path: str, number: int) -> Iterator[Window]:
+    """Yield the rows of a file from the one with this number on. Raises ParquetError."""
+    with open_shard(root, path) as reader:
+        table, first = _opened(reader, path), 0
+        with decoding():
+            counts = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
+            numbers = _number_columns(table)
+        for group, count in enumerate(counts):
+            end = first + count
+            if number >= end:
+                first = end
+                continue
             with decoding():
-                for group in range(table.num_row_groups):
-                    count = table.metadata.row_group(group).num_rows
-                    if 0 <= first <= number < first + count:
-                        rows = [_without_nan(row) for row in table.read_row_group(group).to_pylist()]
-                        return RowGroup(path, first, rows, _number_columns(table))
-                    first += count
-    except ParquetError as error:
-        raise LocatorError(f"{path} cannot be read: {error}.") from None
-    raise LocatorError(f"{path} has no row {number + 1:,}: it has changed since it was indexed. Index the run again.")
+                batches = table.iter_batches(batch_size=ROWS, row_groups=[group])
+            while True:
+                with decoding():
+                    batch = next(batches, None)
+                    is_wanted = batch is not None and first + batch.num_rows > number
+                    rows = [_without_nan(row) for row in batch.to_pylist()] if is_wanted else []
+                if batch is None:
+                    break
+                if rows:
+                    yield Window(path, first, rows, numbers)
+                first += batch.num_rows
 
 
 def _opened(reader: ByteReader, name: str) -> Any:
