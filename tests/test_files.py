@@ -63,6 +63,25 @@ def test_the_run_itself_may_be_reached_by_a_link(run: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.threat("T1")
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="folders can be passed through one by one on Linux only")
+def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.jsonl").write_bytes(b"secret")
+    is_inside = Path.is_relative_to
+
+    def swapped(path: Path, *folder: Any) -> bool:
+        (run / "step_1").rename(tmp_path / "moved")
+        (run / "step_1").symlink_to(tmp_path / "outside")
+        return is_inside(path, *folder)
+
+    monkeypatch.setattr(Path, "is_relative_to", swapped)
+    with pytest.raises(LocatorError, match="cannot be opened"):
+        read_bytes(run, "step_1/a.jsonl", 0, 6)
+
+
+@pytest.mark.threat("T1")
 def test_pipes_and_sockets_are_no_shards(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(run / "pipe.jsonl")
     monkeypatch.chdir(run)  # the name of a socket may not be long

@@ -148,21 +148,39 @@ def open_inside(root: Path, path: str) -> int:
     if not full.is_relative_to(folder):
         raise LocatorError(f"{path} leads outside the run's folder; what it points to is not read.")
     try:
-        # Non-blocking, so that a named pipe cannot hold the reader for ever.
-        descriptor = os.open(
-            full,
-            os.O_RDONLY
-            | getattr(os, "O_NONBLOCK", 0)
-            | getattr(os, "O_NOFOLLOW", 0)
-            | getattr(os, "O_CLOEXEC", 0)
-            | getattr(os, "O_BINARY", 0),
-        )
+        descriptor = _opened_below(folder, full)
     except OSError as error:
         raise LocatorError(f"{path} cannot be opened: {error.strerror}.") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise LocatorError(f"{path} is not a regular file.")
     return descriptor
+
+
+# Non-blocking, so that a named pipe cannot hold the reader for ever.
+OPENING = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+def _opened_below(folder: Path, full: Path) -> int:
+    """Open a resolved path below a folder without following a link that has been put into it since."""
+    if not hasattr(os, "O_PATH"):  # not Linux
+        return os.open(full, OPENING)
+    *folders, name = full.relative_to(folder).parts or ("",)
+    passed = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in folders:
+            deeper = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=passed)
+            os.close(passed)
+            passed = deeper
+        return os.open(name or ".", OPENING, dir_fd=passed)
+    finally:
+        os.close(passed)
 
 
 def is_name_inside(path: str, windows: bool = os.name == "nt") -> bool:
