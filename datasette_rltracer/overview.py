@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from datasette.utils.asgi import Response
+from markupsafe import Markup
 
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
@@ -14,7 +15,7 @@ from .facts import number
 from .frame import render
 from .lists import Query, answers
 from .live import live_overview
-from .marks import rate_bar, spark
+from .marks import Point, rate_bar, spark
 from .text import plain
 
 RUNS_ON_A_PAGE = 100
@@ -57,6 +58,8 @@ select
     (select sum(trajectories) from chosen where run_id = r.id) as counted,
     (select sum(scored) from chosen where run_id = r.id) as scored,
     (select sum(successes) from chosen where run_id = r.id) as successes,
+    (select sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
+        from chosen where run_id = r.id and step is null) as reward_without_step,
     files, waiting, unread, gone, problems,
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
@@ -111,10 +114,16 @@ def described_run(datasette: Any, database: str, row: dict[str, Any]) -> dict[st
         "state": state_words(row),
         "rate": row["successes"] / row["scored"] if row["scored"] else None,
         "rate_bar": rate_bar(row["successes"] or 0, row["scored"] or 0, row["counted"] or 0),
-        "pass_spark": spark([(x, y) for x, y, _ in points], f"pass rate ({split})", 0, 1),
-        "reward_spark": spark([(x, y) for x, _, y in points], f"mean reward ({split})"),
-        "reward": next((y for _, _, y in reversed(points) if y is not None), None),
+        "pass_spark": _curve([(x, y) for x, y, _ in points], f"pass rate ({split})", 0, 1),
+        "reward_spark": _curve([(x, y) for x, _, y in points], f"mean reward ({split})"),
+        # Evaluations have no steps, and so no curve, but a reward.
+        "reward": next((y for _, _, y in reversed(points) if y is not None), row["reward_without_step"]),
     }
+
+
+def _curve(points: list[Point], label: str, low: float | None = None, high: float | None = None) -> Markup:
+    """Return a curve; nothing without a value, since the number before it says so already."""
+    return spark(points, label, low, high) if any(y is not None for _, y in points) else Markup("")
 
 
 def state_words(row: Mapping[str, Any]) -> list[str]:

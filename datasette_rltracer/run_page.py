@@ -26,6 +26,7 @@ select
     r.*,
     (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
     (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
+    (select count(distinct step) from steps where run_id = r.id) as numbered_steps,
     (select count(*) from steps where run_id = r.id) as step_rows,
     (select count(*) from shards where run_id = r.id) as files,
     (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,

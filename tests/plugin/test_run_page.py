@@ -52,6 +52,15 @@ async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):
     assert len(await table_rows_of(datasette, address)) == 4
 
 
+async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
+    rows = [{"step": None, "prompt": f"p{number}", "reward": float(number)} for number in range(2)]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = words(await get(datasette, PAGE))
+    assert "pass rate 0.5 mean reward 0.5 prime-rl · no steps ·" in page
+    assert "Steps 1 step ·" in page
+    assert "0.5 not recorded" not in words(await get(datasette, "/-/rltracer/index/"))
+
+
 async def test_hardest_and_easiest_prompts(datasette):
     page = await get(datasette, PAGE)
     hardest, easiest = (table_rows(page, name) for name in ("hardest", "easiest"))
