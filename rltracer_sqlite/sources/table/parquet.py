@@ -118,11 +118,11 @@ def _windows(root: Root, path: str, number: int) -> Iterator[Window]:
             while True:
                 with decoding():
                     batch = next(batches, None)
-                    is_wanted = batch is not None and first + batch.num_rows > number
-                    rows = [_without_nan(row) for row in batch.to_pylist()] if is_wanted else []
                 if batch is None:
                     break
-                if rows:
+                if first + batch.num_rows > number:
+                    with decoding():
+                        rows = [_without_nan(row) for row in batch.to_pylist()]
                     yield Window(path, first, rows, numbers)
                 first += batch.num_rows
 
