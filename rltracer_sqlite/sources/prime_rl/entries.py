@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -27,33 +27,33 @@ KNOWN_PROMPTS = 1024  # prompts whose key and preview are remembered
 SHORT_PROMPT = 1 << 14  # bytes; only prompts up to this length are
 
 
-def trace_entries(record: Record, shard: Shard, offset: int, length: int, line: int) -> Iterator[Entry | Problem]:
-    """Yield the entries of an Episode or of a bare Trace."""
+def trace_entries(record: Record, shard: Shard, offset: int, length: int, line: int) -> list[Entry | Problem]:
+    """Return the entries of an Episode or of a bare Trace."""
     if record.nodes is not None:
-        yield from _trace(record, record, shard, offset, length, line, None)
-        return
-    traces = record.traces or []
-    if not traces:
-        yield _failed_episode(record, shard, offset, length, line)
-    for item, trace in enumerate(traces):
+        return _trace(record, record, shard, offset, length, line, None)
+    found: list[Entry | Problem] = []
+    for item, trace in enumerate(record.traces or []):
         if trace.id is None and trace.nodes is None:
-            yield Problem(line, offset, length, f"trace {item} of the episode has neither an id nor messages")
-            continue
-        yield from _trace(trace, record, shard, offset, length, line, item)
+            reason = f"trace {item} of the episode has neither an id nor messages"
+            found.append(Problem(line, offset, length, reason))
+        else:
+            found += _trace(trace, record, shard, offset, length, line, item)
+    return found or [_failed_episode(record, shard, offset, length, line)]
 
 
 def _trace(
     trace: Record, outer: Record, shard: Shard, offset: int, length: int, line: int, item: int | None
-) -> Iterator[Entry | Problem]:
+) -> list[Entry | Problem]:
     entry = common(trace, outer, shard, offset, length, line, item)
     nodes = trace.nodes or []
     first_assistant, bad_parents = _measure(entry, nodes)
-    if bad_parents:
-        yield Problem(line, offset, length, f"message {bad_parents[0]} names a parent that does not come before it")
     prompt = _recorded_prompt(prompt_nodes(nodes, first_assistant))
     identify(entry, prompt, trace.task if isinstance(trace.task, Task) else outer.task, entry.data_idx)
     _count_tokens(entry, trace, nodes)
-    yield entry
+    if not bad_parents:
+        return [entry]
+    reason = f"message {bad_parents[0]} names a parent that does not come before it"
+    return [Problem(line, offset, length, reason), entry]
 
 
 def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int, line: int, item: int | None) -> Entry:
@@ -282,8 +282,11 @@ def _times(timing: Any) -> tuple[float | None, float | None]:
         return start, total
     if (milliseconds := number(timing.get("total_ms"))) is not None:
         return start, milliseconds / 1000
-    spans = (span.get("end") for span in timing.values() if type(span) is dict)
-    last = max((end for span in spans if (end := number(span)) is not None), default=None)
+    last = None
+    for span in timing.values():
+        end = number(span.get("end")) if type(span) is dict else None
+        if end is not None and (last is None or end > last):
+            last = end
     return start, last - start if last is not None and start and last >= start else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -110,40 +110,39 @@ def _tail(reader: ByteReader, tail: Tail, number: int) -> Iterator[Problem | Pos
         yield Problem(number + 1, tail.offset, tail.length, "the compressed file ends in the middle of a line")
 
 
-def _line(line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Problem | Unknown]:
+def _line(line: Line, shard: Shard, number: int) -> Sequence[Entry | Update | Problem | Unknown]:
     buffer, start, end, offset = line
-    if line.length < SHORT and not buffer[start:end].strip():
-        return  # a blank line
+    length = end - start
+    if length < SHORT and not buffer[start:end].strip():
+        return []  # a blank line
     reason = ""
     for read in (read_record, read_leniently):
         try:
             record, remarks = read(buffer, start, end)
-            found = list(_found(record, line, shard, number))
+            found = _found(record, line, shard, number)
         except RecursionError:
             reason = "nested too deeply"
         except ValueError as error:
             reason = str(error)
         else:
             if not found:
-                yield Unknown(number, offset, line.length, 1, _what(record, line))
-                return
-            yield from (Problem(number, offset, line.length, f"read in part: {remark}") for remark in remarks)
-            yield from found
-            return
+                return [Unknown(number, offset, length, 1, _what(record, line))]
+            if not remarks:
+                return found
+            return [*(Problem(number, offset, length, f"read in part: {remark}") for remark in remarks), *found]
     if offset == 0:
         _refuse_pointer(bytes(buffer[start : start + len(LFS_POINTER)]))
-    yield Problem(number, offset, line.length, f"not readable: {reason}")
+    return [Problem(number, offset, length, f"not readable: {reason}")]
 
 
-def _found(record: Record, line: Line, shard: Shard, number: int) -> Iterator[Entry | Update | Problem]:
+def _found(record: Record, line: Line, shard: Shard, number: int) -> Sequence[Entry | Update | Problem]:
     what = kind(record)
     if what in ("trace", "episode"):
-        yield from trace_entries(record, shard, line.offset, line.length, number)
-    elif what == "v0":
+        return trace_entries(record, shard, line.offset, line.length, number)
+    if what == "v0":
         flat = flat_values(copied(*line[:3])) if record.metrics is None else {}
-        yield v0_entry(record, shard, line.offset, line.length, number, flat)
-    elif what == "update":
-        yield update(record, line.offset, line.length, number)
+        return [v0_entry(record, shard, line.offset, line.length, number, flat)]
+    return [update(record, line.offset, line.length, number)] if what == "update" else []
 
 
 def _joined(before: Unknown | None, now: Unknown) -> Unknown:
