@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from rltracer_sqlite.cli.index import command
 from rltracer_sqlite.index import parallel, parts
+from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.parallel import Workers
 from rltracer_sqlite.index.plan import Job
+from rltracer_sqlite.index.scanning import WORTH_IT, cores, processes_for
 from rltracer_sqlite.sources.base import START, Position, Shard
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.prime_rl import scan as scanning
@@ -246,3 +250,22 @@ def test_a_source_without_parts_is_scanned_by_whole_shards(method: str, tmp_path
     with Workers(source, tmp_path, iter(planned), 2, method) as workers:  # type: ignore[arg-type]
         scan = parts.scan_with(planned, workers)
         assert [list(scan(job)) for job in jobs] == [list(source.scan(tmp_path, job.shard)) for job in jobs]
+
+
+def test_a_cluster_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    append(tmp_path / "run" / ONE, *records(2))
+    with pytest.raises(IndexFileError, match=r"pip install 'datasette-rltracer\[dask\]'"):
+        index(tmp_path / "x.sqlite", tmp_path / "run", executor="dask://localhost:8786")
+
+
+def test_jobs_and_a_cluster_exclude_each_other(tmp_path: Path) -> None:
+    arguments = [str(tmp_path / "x.sqlite"), str(tmp_path), "--jobs", "2", "--executor", "dask://localhost:8786"]
+    done = CliRunner().invoke(command, arguments)
+    assert (done.exit_code, "a cluster has its own workers" in done.output) == (2, True)
+
+
+def test_only_much_to_read_is_worth_more_than_one_process() -> None:
+    shard = Shard(ONE, ONE, "traces")
+    little, much = (Job(shard, 1, START, size, 0, again=False) for size in (WORTH_IT - 1, WORTH_IT))
+    assert (processes_for([little]), processes_for([little, much])) == (1, cores())

@@ -149,7 +149,8 @@ class _Worker:
         self.process.terminate()
         self.process.join()
         code = self.process.exitcode or 0
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        names = {known.value: known.name for known in signal.Signals}
+        return f"was killed by {names.get(-code, f'signal {-code}')}" if code < 0 else f"ended with exit code {code}"
 
 
 def _work(connection: Connection, source: Source, root: Root, inherited: list[Connection]) -> None:

@@ -24,7 +24,7 @@ def scanning(
     `processes` None means the cores that this process may use where there is much to read. `executor` names a
     cluster instead, as "dask://host:port". Raises SourceError where there is none.
     """
-    count = _worth_it(jobs) if processes is None else processes
+    count = processes_for(jobs) if processes is None else processes
     if executor is None and count < 2:
         yield lambda job: source.scan(root, job.shard, job.start)
         return
@@ -43,7 +43,8 @@ def scanning(
         yield scan_with(parts, workers)
 
 
-def _worth_it(jobs: list[Job]) -> int:
+def processes_for(jobs: list[Job]) -> int:
+    """Return how many processes are to scan these shards, where nobody says it."""
     return cores() if sum(job.new_bytes for job in jobs) >= WORTH_IT else 1
 
 
