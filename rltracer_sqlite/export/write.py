@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -119,7 +120,7 @@ def _lies_in(place: Path, folder: Path) -> bool:
         return True
     try:  # macOS and Windows know a folder by other spellings of its name too
         return any(parent.samefile(folder) for parent in place.parents if parent.exists())
-    except OSError:
+    except (OSError, ValueError):  # a root that is no path at all
         return False
 
 
@@ -140,22 +141,16 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     After an error nothing is left of it. Raises ExportError where the folder cannot be written to.
     """
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(beside(path))
-        except OSError as error:
-            raise _unwritable(path, error) from None
-        try:
+    is_open = False
+    try:
+        with beside(path) as file:
+            is_open = True
             yield file
-        except OSError as error:
-            # One that names a file is about another one, which is read; a full disk names none.
-            if error.filename is not None:
-                raise
-            raise _unwritable(path, error) from None
-        try:
-            stack.close()
-        except OSError as error:
-            raise _unwritable(path, error) from None
+    except OSError as error:
+        # Once it is open, an error that names another file is about one that is read; a full disk names none.
+        if is_open and error.filename is not None and not os.fsdecode(error.filename).endswith(".part"):
+            raise
+        raise _unwritable(path, error) from None
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from datasette.app import Datasette
 
 from datasette_rltracer.export import OWN
 from rltracer_sqlite.cli.export import command
-from tests.export_runs import uids
-from tests.indexing import rows
+from tests.export_runs import rollout, uids, write_steps
+from tests.indexing import index, rows
 
 pytestmark = pytest.mark.asyncio
 
@@ -223,3 +223,23 @@ async def test_nothing_is_left_open(datasette: Datasette, folder: Path) -> None:
     for _ in range(3):
         await get(datasette, "/run/trajectories.sft")
     assert rows(folder / "run.sqlite", "select count(*) from trajectories") == [(12,)]
+
+
+async def test_a_preview_without_pairs_says_why(folder: Path) -> None:
+    records = [rollout(f"t{n}", "same", passed=n % 2 == 0) for n in range(4)]
+    for record in records:
+        record["nodes"][-1]["message"]["content"] = "the same"
+    write_steps(folder / "three", {1: records})
+    index(folder / "same.sqlite", folder / "three")
+    datasette = Datasette([str(folder / "same.sqlite")])
+    response = await get(datasette, "/same/trajectories.preference", 400)
+    assert "both answers are the same" in response.text
+    assert "--dry-run" not in response.text
+
+
+async def test_a_preview_of_a_split_that_is_not_there_says_which_are(folder: Path) -> None:
+    write_steps(folder / "three", {1: [rollout("t")]})
+    index(folder / "same.sqlite", folder / "three")
+    datasette = Datasette([str(folder / "same.sqlite")])
+    html = (await get(datasette, "/-/rltracer/same/export?_preview=sft&_split=eval")).text
+    assert "three has no trajectory with split eval. It has step 1; split train" in html
