@@ -75,6 +75,7 @@ def test_the_configuration_names_the_folder_and_the_tokenizer(tmp_path: Path) ->
         "database": "my",
         "tokenizer": str(tmp_path / "tokenizer.json"),
         "fts": True,
+        "only_here": True,
     }
 
 
