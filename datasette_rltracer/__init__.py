@@ -48,6 +48,7 @@ def get_metadata(datasette, key, database, table):
 @hookimpl
 def prepare_connection(conn):
     provide_square_root(conn)
+    indexes.distrust_schema(conn)
 
 
 @hookimpl

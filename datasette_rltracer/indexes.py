@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from rltracer_sqlite.describe import table_metadata
+from rltracer_sqlite.index.database import APPLICATION_ID
 from rltracer_sqlite.index.queries import is_index
 from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_text
 
@@ -58,6 +59,15 @@ def is_known_index(datasette: Any, database: str | None) -> bool:
 def described_metadata(datasette: Any, key: str | None, database: str | None) -> dict[str, Any]:
     """Return the metadata of the indexes met so far, as Datasette 0.65 asks for it."""
     return compat.offered_metadata(datasette, key, database, _described.get(datasette, {}))
+
+
+def distrust_schema(connection: sqlite3.Connection) -> None:
+    """Keep the views of an index from functions with side effects, which other plugins may have registered."""
+    try:
+        if connection.execute("pragma application_id").fetchone()[0] == APPLICATION_ID:
+            connection.execute("pragma trusted_schema = off")
+    except sqlite3.Error:
+        return  # as in `is_rollout_index`
 
 
 def _recorded_fields(connection: sqlite3.Connection) -> list[tuple[str, str]] | None:

@@ -117,6 +117,15 @@ async def test_t12_it_has_no_pages(place: Path, statements: tuple[str, ...], sai
     assert (await datasette.client.get("/run/trajectories.sft")).status_code in (400, 404)
 
 
+@pytest.mark.asyncio
+async def test_t12_views_get_no_functions_with_side_effects(place: Path) -> None:
+    change(place / "run.sqlite", "create view own as select load_extension('x') as loaded")
+    datasette = Datasette([str(place / "run.sqlite")])
+    response = await datasette.client.get("/run.json?sql=select+*+from+own", follow_redirects=True)
+    assert "unsafe use of" in response.text
+    assert (await datasette.client.get("/-/rltracer/run/run/1")).status_code == 200
+
+
 def test_t12_tables_and_views_of_ones_own_do_no_harm(place: Path) -> None:
     change(place / "run.sqlite", f"create view own as {ENDLESS} select i from n", "create table notes (note)")
     assert inspected(place / "run.sqlite").returncode == 0
