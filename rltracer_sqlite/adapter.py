@@ -220,6 +220,8 @@ def _read(row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots
         trajectory, problem = plain.load(root, locators), str(error)
     if problem:
         _remark(trajectory, problem)
+    if trajectory.read_tokens is list:  # nothing is recorded of its tokens, which a page may want to know
+        return trajectory
 
     def read_tokens() -> list[Tokens | None]:
         try:

@@ -37,7 +37,7 @@ from tests.table_samples import BAD, BAD_SPLIT, CONTEXT, GOOD_SPLIT, SAMPLES, sa
 from tests.token_layouts import write_tokenizer
 
 from .conftest import get, write_run
-from .html import words
+from .html import links, words
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 CORPORA = (layouts.corpora() or Path("absent")) / "other"
@@ -221,6 +221,8 @@ async def test_the_page_of_a_trajectory(datasette: Datasette, index: Index, syst
         for one in decoded["messages"]:
             assert text_of(one) in shown
             assert all(call["function"]["name"] in shown for call in one.get("tool_calls", ()))
+        # A link to the tokens is there where there are any.
+        assert bool(links(page, "tokens")) == ("No token ids are" not in await get(datasette, f"{url}?view=tokens"))
         missing = set(re.findall(r'<dt>([^<]+)</dt><dd class="muted">not recorded', page))
         assert missing >= {fact for fact, column in FACTS.items() if row[column] is None}
         assert not missing & {fact for fact, column in FACTS.items() if row[column] is not None}

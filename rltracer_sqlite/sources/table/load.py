@@ -98,7 +98,7 @@ def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokeni
     if reading.truth is not None:
         trajectory.metadata["task"] = {**(trajectory.metadata["task"] or {}), "ground_truth": reading.truth}
     tokens = reading.tokens
-    return replace(trajectory, read_tokens=lambda: [tokens] if tokens else [])
+    return replace(trajectory, read_tokens=lambda: [tokens]) if tokens and tokens.ids else trajectory
 
 
 def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer | None) -> Reading:
