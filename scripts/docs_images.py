@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
-import io
 import shutil
 import socket
 import sqlite3
@@ -121,9 +120,7 @@ def make_demo(folder: Path) -> Path:
 
     from rltracer_sqlite.cli import group
 
-    for arguments in (["demo", str(folder), "--no-serve"], ["fts", str(folder / "demo.sqlite")]):
-        with contextlib.redirect_stdout(io.StringIO()):
-            CliRunner().invoke(group, arguments, catch_exceptions=False)
+    CliRunner().invoke(group, ["demo", str(folder), "--no-serve"], catch_exceptions=False)
     return folder / "demo.sqlite"
 
 

@@ -14,6 +14,7 @@ import zstandard
 from click.testing import CliRunner
 
 from rltracer_sqlite.adapter import load_trajectory
+from rltracer_sqlite.cli import group
 from rltracer_sqlite.cli.fts import command
 from rltracer_sqlite.index.database import finish_writing, open_for_writing, open_index
 from rltracer_sqlite.roots import Roots
@@ -326,3 +327,12 @@ def test_coverage_counts_what_can_be_searched(run: Path) -> None:
     connection = open_index(run.parent / "x.sqlite")
     assert text_coverage(connection) == (3, 4)
     connection.close()
+
+
+def test_the_demo_can_be_searched(tmp_path: Path) -> None:
+    done = CliRunner().invoke(group, ["demo", str(tmp_path), "--no-serve"], catch_exceptions=False)
+    assert done.exit_code == 0
+    connection = open_index(tmp_path / "demo.sqlite")
+    found, total = text_coverage(connection)
+    connection.close()
+    assert found == total > 300

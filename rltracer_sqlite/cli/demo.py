@@ -18,13 +18,15 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     """Write a small sample run to FOLDER (default: demo), index it, and serve it with Datasette on this machine.
 
     The run is made up: eight steps of a policy that gets better at word problems, at a small shell, at pictures
-    and at explaining code. It shows what a run of your own will look like. The last step holds tokens.
+    and at explaining code. It shows what a run of your own will look like. The last step holds tokens, and all of it
+    can be searched.
     """
     from ..index.database import finish_writing, open_for_writing
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
-    from ..roots import remember_root
+    from ..roots import Roots, remember_root
     from ..sample import write_sample
+    from ..search import refresh_text
     from ..sources import source_for
     from .report import counts
 
@@ -40,6 +42,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     try:
         run_id = ensure_run(connection, source, run, "demo")
         refresh_run(connection, source, run, run_id)
+        refresh_text(connection, Roots([run]))
         found = counts(connection, run_id)
     finally:
         finish_writing(connection)
