@@ -28,8 +28,12 @@ def sqlite_rows(root: Root, path: str, table: str | None) -> Iterator[tuple[int,
             number = _row_number(connection, name)
             cursor = connection.execute(f"select {number}, * from {name} order by {number}")
             names = [column[0] for column in cursor.description][1:]
+            last = -(2**63) - 1
             for rowid, *cells in cursor:
+                if rowid <= last:  # one of the rows could not be found by its number
+                    raise LocatorError(f"{path} is damaged: its rows are out of order after row {last}.")
                 yield rowid, _row(names, cells)
+                last = rowid
         except DAMAGED as error:
             raise LocatorError(f"{path} cannot be read: {str(error) or 'it claims impossible sizes'}.") from None
 
