@@ -182,7 +182,7 @@ async def test_a_query_that_takes_too_long_costs_only_its_list(serve, monkeypatc
     monkeypatch.setattr(run_page, "ERRORS", ENDLESS)
     page = words(await get(serve(settings={"sql_time_limit_ms": 200}), BASE + "/run/1"))
     assert "Errors by type not shown: the query took longer than this server allows" in page
-    assert "Steps 1 steps and splits" in page
+    assert "Steps 1 step ·" in page
 
 
 @pytest.mark.parametrize("path", ["/group/1", "/trajectory/1?success=1"])

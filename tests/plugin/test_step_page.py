@@ -119,7 +119,7 @@ async def test_what_a_step_counts_is_said(tmp_path, kind, said):
         assert "each one" not in run
     else:
         assert f"with errors · a step is {said}" in step
-        assert f"3 steps, each {said} ·" in run
+        assert f"2 steps, each {said} ·" in run
 
 
 async def test_groups_by_pass_rate_lead_to_those_groups(datasette):
