@@ -55,7 +55,9 @@ def check_values(found: Iterable[Scanned]) -> None:
         if isinstance(one, Problem):  # the index cuts a reason that is long
             assert one.reason.encode()
             continue
-        for value in msgspec.structs.asdict(one).values():
+        fields = msgspec.structs.asdict(one)
+        msgspec.convert(fields, type(one))  # the columns of the index have types
+        for value in fields.values():
             _check_value(value)
     assert all(one.offset <= other.offset and one.line <= other.line for one, other in pairwise(positions))
 

@@ -33,7 +33,7 @@ def sources() -> list[PrimeRLSource]:
 def check_shard(data: bytes, name: str) -> None:
     """Every record is told, pieces and restarts change nothing, and each entry loads as what was counted."""
     source, content = sources()[data[0] % 2 if data else 0], data[1:]
-    root, shard = scratch("tokens"), Shard(name, name, "micro_batches", 1, "train")
+    root, shard = scratch("tokens"), Shard(name, name, "micro_batches", None if data[:1] > b"\x7f" else 1, "train")
     (root / name).write_bytes(content)
     source.__dict__.pop("tally", None)  # what a scan says once per run it may say again
     found = scanned(source, root, shard)
@@ -100,7 +100,8 @@ STYLES = ((12, "new"), (8, "old"))
 def token_export_seeds() -> list[bytes]:
     """Return a token export of three sequences."""
     lines = [json.dumps(export_line(sample), separators=(",", ":")).encode() for sample in SAMPLES]
-    return [bytes([number]) + b"\n".join([*lines, b""]) for number in (0, 1)] + [b"\0" + lines[0] + b"\n" + lines[1]]
+    whole = [bytes([number]) + b"\n".join([*lines, b""]) for number in (0, 1, 128)]
+    return [*whole, b"\0" + lines[0] + b"\n" + lines[1]]
 
 
 WORDS = tuple(export_line(SAMPLES[0]))

@@ -16,7 +16,14 @@ from ..target import Target
 
 BASE = "/-/rltracer/run"
 # What Datasette's own table pages answer with status 500, whichever plugins are installed.
-DATASETTE_SAYS = ("Cannot sort table by", "Invalid format", "null character", "no such column", "syntax error", "unrecognized token")
+DATASETTE_SAYS = (
+    "Cannot sort table by",
+    "Invalid format",
+    "null character",
+    "no such column",
+    "syntax error",
+    "unrecognized token",
+)
 PAGES = (
     "/", "/run/1", "/step/1/1", "/group/1", "/trajectory/1", "/trajectory/2", "/trajectory/1.json",
     "/trajectory/1/record",

@@ -10,6 +10,8 @@ from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
 from ..places import Root
+from ..values import integer
+from .entries import short
 from .microbatch import micro_batches
 from .msgpack_frames import read_beginning
 from .prompts import PromptReader, system_turn_starts
@@ -203,8 +205,8 @@ class _Scan:
         entry.item = sample.item
         entry.prompt_key, entry.preview, entry.content_kind = prompt.key, prompt.preview, prompt.content_kind
         recorded = sample.facts.get("export_step", sample.facts.get("step"))
-        entry.step = self.shard.step if self.shard.step is not None else recorded
-        entry.split, entry.env = self.shard.split, sample.env
+        entry.step = self.shard.step if self.shard.step is not None else integer(recorded)
+        entry.split, entry.env = self.shard.split, short(sample.env)
         entry.reward, entry.advantage = sample.reward, sample.first_advantage()
         entry.logprob_mean = sample.logprob_mean()
         entry.turns, entry.branches = len(runs), 1
@@ -213,7 +215,8 @@ class _Scan:
             entry.completion_tokens = sum(end - start for start, end in runs)
             entry.prompt_tokens = runs[-1][0] if runs else None
         entry.effective = None if self.shard.path.endswith(".parquet") else 1  # the others are what a trainer got
-        entry.data_idx = sample.facts.get("problem_id")
+        example = sample.facts.get("problem_id")
+        entry.data_idx = short(example) if isinstance(example, str) else integer(example)
         entry.values = _values(sample)
         return entry
 

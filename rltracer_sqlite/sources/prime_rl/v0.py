@@ -90,4 +90,6 @@ def _counted(message: dict[str, Any]) -> tuple[str | None, int]:
 
 
 def _example_id(recorded: Any) -> int | str | None:
+    if isinstance(recorded, int) and integer(recorded) is None:
+        return str(recorded)  # more than a column of integers holds
     return recorded if isinstance(recorded, (int, str)) else None
