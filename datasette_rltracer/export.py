@@ -212,9 +212,8 @@ async def run_specs(datasette: Any, request: Any, database: str, table: str) -> 
     if attached.path is None:
         raise BadRequest("This database is in memory only; an export reads its index from a file.")
     config = compat.plugin_config(datasette, PLUGIN, database)
-    split = request.args.get("_split")
     asked = {
-        "split": split if split in SPLITS else None,
+        "split": _split(request.args.get("_split") or ""),
         "roots": Roots.for_database(attached.path, config.get("roots")),
     }
     known = await ask(datasette, database, runs)
@@ -224,6 +223,14 @@ async def run_specs(datasette: Any, request: Any, database: str, table: str) -> 
     by_run = await _chosen_rows(datasette, request, database, table, chosen)
     found = [run for run in known if run.id in by_run]
     return [_spec(attached.path, run, config, asked, TableRows(table, by_run[run.id])) for run in found] or _no_rows()
+
+
+def _split(asked: str) -> str | None:
+    if asked in SPLITS:
+        return asked
+    if asked not in ("", "any"):
+        raise BadRequest(f"_split={asked!r} is one of {', '.join(SPLITS)}, or any.")
+    return None
 
 
 async def may_read(datasette: Any, request: Any, database: str, table: str) -> None:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Response
 
-from rltracer_sqlite.export import TraceDataExporter
+from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 
 from .access import DATABASE, permitted_index
 from .addresses import static_url, table_url
 from .bounds import gates
-from .export import BOUNDS, MADE_OF, MODES, NUMBERS, SWITCHES, TABLES, filters, preferences, refused, run_specs
+from .export import (
+    BOUNDS,
+    MADE_OF,
+    MODES,
+    NUMBERS,
+    SWITCHES,
+    TABLES,
+    filters,
+    preferences,
+    refused,
+    run_specs,
+)
 from .frame import STYLES, render
 from .stream import Visitor
 
-DEFAULTS = {"_acceptance": "correct", "_per_prompt": "2", "_order": "sample", "_seed": "17"}
+# A filter on one of these says itself which split is meant.
+NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
 
 
 def routes() -> list[tuple[str, Any]]:
@@ -30,6 +43,8 @@ async def export_page(datasette: Any, request: Any) -> Response:
     if table not in TABLES:
         raise NotFound("Training data is made of the tables trajectories and prompt_groups.")
     chosen, mode = filters(request), request.args.get("_preview")
+    if mode is not None and mode not in MODES:
+        raise BadRequest(f"_preview={mode!r} is one of {', '.join(MODES)}.")
     context: dict[str, Any] = {
         "title": "Export training data",
         "stylesheets": [static_url(datasette, name) for name in (*STYLES, "export.css")],
@@ -51,11 +66,24 @@ async def export_page(datasette: Any, request: Any) -> Response:
 
 
 def values(request: Any) -> dict[str, str]:
-    """Return what stands in the form: what was asked for, else the exporter's own defaults."""
-    names = [*NUMBERS, *BOUNDS, *SWITCHES, "_split", "_no_tools"]
-    asked = {name: request.args.get(name) for name in names}
-    is_new = not any(value is not None for value in asked.values())
-    return {name: value if value is not None else DEFAULTS.get(name, "") * is_new for name, value in asked.items()}
+    """Return what stands in the form: what was asked for, else what `rltracer export` does when it is told nothing."""
+    asked = {name: request.args.get(name) for name in [*NUMBERS, *BOUNDS, *SWITCHES, "_split", "_no_tools", "_preview"]}
+    if any(value is not None for value in asked.values()):
+        return {name: value or "" for name, value in asked.items()}
+    return dict.fromkeys(asked, "") | _defaults() | {"_split": _split(filters(request))}
+
+
+def _defaults() -> dict[str, str]:
+    usual = ExportPreferences().as_json()
+    named = {key: name for key, (name, _) in NUMBERS.items()} | SWITCHES
+    return {key: "" if usual[name] in (None, False) else str(usual[name]) for key, name in named.items()}
+
+
+def _split(chosen: Sequence[tuple[str, str]]) -> str:
+    """Return the split that a new form asks for: the usual one, unless the table's filters choose it themselves."""
+    columns = {name.partition("__")[0] for name, _ in chosen}
+    is_chosen = bool(columns & NAMES_SPLIT) or any(name == "_where" and "split" in value for name, value in chosen)
+    return "" if is_chosen else TraceRunSpec.split or ""
 
 
 async def _preview(

@@ -12,9 +12,11 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner
 from datasette.app import Datasette
+from datasette.utils.asgi import Request
 
-from datasette_rltracer.export import OWN
+from datasette_rltracer.export import BOUNDS, NUMBERS, OWN, SWITCHES, preferences
 from rltracer_sqlite.cli.export import command
+from rltracer_sqlite.export import ExportPreferences
 from tests.export_runs import rollout, uids, write_steps
 from tests.indexing import index, rows
 
@@ -118,16 +120,55 @@ async def test_the_form_shows_preferences_and_a_preview(datasette: Datasette) ->
     assert 'name="_per_prompt" value="1"' in html
 
 
+def form_fields(html: str) -> dict[str, str]:
+    """Return what the form of the export page sends as it stands, the boxes without a tick as an empty text."""
+    form = re.sub(r"<button.*?>", "", html.partition('<form class="export"')[2].partition("</form>")[0])
+    fields = dict(re.findall(r'<input type="(?:number|text|hidden)" name="([^"]+)" value="([^"]*)"', form))
+    fields |= dict.fromkeys(re.findall(r'type="checkbox" name="([^"]+)" value="1">', form), "")
+    for name, options in re.findall(r'<select name="([^"]+)">(.*?)</select>', form):
+        fields[name] = re.findall(r'value="([^"]*)" selected', options)[0]
+    return fields
+
+
 async def test_what_the_form_sends_is_understood(datasette: Datasette, folder: Path) -> None:
-    html = (await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text
-    form = html.partition('<form class="export"')[2].partition("</form>")[0]
-    names = re.findall(r'name="([^"]+)" value="([^"]*)"', re.sub(r"<button.*?>", "", form))
-    chosen = re.findall(r'<select name="([^"]+)"><option value="([^"]*)"', form)
-    boxes = re.findall(r'type="checkbox" name="([^"]+)"', form)
-    query = urlencode([*[pair for pair in names if pair[0] not in boxes], *chosen])
-    response = await get(datasette, f"/run/trajectories.sft?{query}")
-    assert response.content == from_cli(folder)
-    assert set(boxes) | {name for name, _ in [*names, *chosen]} == OWN - {"_preview"} | {"_table", "success"}
+    fields = form_fields((await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text)
+    assert set(fields) == OWN - {"_preview"} | {"_table", "success"}
+    response = await get(datasette, f"/run/trajectories.sft?{urlencode(fields)}")
+    assert response.content == from_cli(folder, "--split", "train")
+
+
+async def test_a_new_form_has_the_defaults_of_the_command_line(datasette: Datasette, folder: Path) -> None:
+    fields = form_fields((await get(datasette, "/-/rltracer/run/export")).text)
+    usual = command.make_context("export", [str(folder / "run.sqlite")]).params
+    assert fields["_split"] == usual["split"]
+    named = {key: name for key, (name, _) in NUMBERS.items()} | BOUNDS | SWITCHES | {"_no_tools": "no_tools"}
+    told = {name: fields[key] or None for key, name in named.items()}
+    assert told == {name: str(usual[name]) if usual[name] else None for name in told}
+    asked = preferences(Request.fake(f"/run/trajectories.sft?{urlencode(fields)}"), "sft")
+    assert asked == ExportPreferences(rl_from_trace=True)
+
+
+@pytest.mark.parametrize(
+    ("filters", "split"),
+    [
+        ("success=1", "train"),
+        ("split=eval", ""),
+        ("split__in=train,eval", ""),
+        ("prompt_group_id=3", ""),
+        ("_where=split='eval'", ""),
+        ("_search=split", "train"),
+    ],
+)
+async def test_a_split_that_the_filters_choose_is_kept(datasette: Datasette, filters: str, split: str) -> None:
+    fields = form_fields((await get(datasette, f"/-/rltracer/run/export?_table=trajectories&{filters}")).text)
+    name, _, value = filters.partition("=")
+    assert (unescape(fields[name]), fields["_split"]) == (value, split)
+
+
+@pytest.mark.parametrize("query", ["_preview=sft&_split=test", "_preview=csv"])
+async def test_a_choice_that_there_is_not_is_a_sentence(datasette: Datasette, query: str) -> None:
+    response = await get(datasette, f"/-/rltracer/run/export?{query}", 400)
+    assert f"{query.rpartition('=')[2]}' is one of" in unescape(response.text)
 
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
