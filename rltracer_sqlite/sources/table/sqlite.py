@@ -74,7 +74,7 @@ def _checked(connection: sqlite3.Connection, table: str | None, path: str) -> st
         "select name from sqlite_master where type = 'table' and sql not like 'create virtual%' and name not like"
         " 'sqlite_%' order by name"
     )
-    names = [name for (name,) in tables]
+    names = [name for (name,) in tables if isinstance(name, str)]  # a damaged schema may hold anything
     if table not in names:
         held = ", ".join(names[:8]) or "no tables"
         asked = f"no table {table!r}" if table else "several possible tables: name one with files.table"
