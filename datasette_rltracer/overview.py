@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from datasette.utils.asgi import Response
@@ -20,7 +21,8 @@ from .text import plain
 
 RUNS_ON_A_PAGE = 100
 
-# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one.
+# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one. A
+# step's mean reward counts by how many of its trajectories are scored: those that an error ended have no reward either.
 RUNS = """
 with spans as (
     select
@@ -29,16 +31,27 @@ with spans as (
             as chosen
     from steps group by run_id
 ),
+weighted as (
+    select
+        *, ifnull(split, '') as named,
+        case when reward_mean is null then null when scored > 0 then scored else trajectories end as weight
+    from steps where trajectories > 0
+),
 chosen as (
-    select s.*, first, last from steps s join spans using (run_id)
-    where trajectories > 0 and case when split = 'train' then '0' else '1' || ifnull(split, '') end = chosen
+    select s.*, first, last from weighted s join spans using (run_id)
+    where case when split = 'train' then '0' else '1' || named end = chosen
 ),
 points as (
     select
         run_id, min(step) as step, sum(successes) * 1.0 / nullif(sum(scored), 0) as pass_rate,
-        sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
-            as reward
+        sum(reward_mean * weight) / sum(weight) as reward
     from chosen where step is not null group by run_id, (step - first) * 60 / (last - first + 1)
+),
+totals as (
+    select
+        run_id, named, sum(successes) as successes, sum(scored) as scored, sum(trajectories) as trajectories,
+        sum(reward_mean * weight) / sum(weight) as reward
+    from weighted group by run_id, named
 ),
 files as (
     select
@@ -55,11 +68,8 @@ select
     (select sum(truncated) from steps where run_id = r.id) as truncated,
     (select sum(errors) from steps where run_id = r.id) as errors,
     (select max(split) from chosen where run_id = r.id) as split,
-    (select sum(trajectories) from chosen where run_id = r.id) as counted,
-    (select sum(scored) from chosen where run_id = r.id) as scored,
-    (select sum(successes) from chosen where run_id = r.id) as successes,
-    (select sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
-        from chosen where run_id = r.id and step is null) as reward_without_step,
+    (select json_group_array(json_array(named, successes, scored, trajectories, reward)) from totals
+        where run_id = r.id) as splits,
     files, waiting, unread, gone, problems,
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
@@ -104,21 +114,38 @@ def routes() -> list[tuple[str, Any]]:
 
 def described_run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return a run's row with its addresses, its state in words and its curves."""
-    points = sorted(json.loads(row["curve"] or "[]"))
-    split = plain(row["split"] or "all")
+    points, split = sorted(json.loads(row["curve"] or "[]")), row["split"] or ""
+    totals = {one[0]: Total(*one) for one in sorted(json.loads(row["splits"] or "[]"))}
+    chosen, label = totals.pop(split, Total()), plain(split or "all")
     return {
         **row,
         "url": run_url(datasette, database, row["id"]),
         "first_url": step_url(datasette, database, row["id"], row["first_step"]),
         "last_url": step_url(datasette, database, row["id"], row["last_step"]),
         "state": state_words(row),
-        "rate": row["successes"] / row["scored"] if row["scored"] else None,
-        "rate_bar": rate_bar(row["successes"] or 0, row["scored"] or 0, row["counted"] or 0),
-        "pass_spark": _curve([(x, y) for x, y, _ in points], f"pass rate ({split})", 0, 1),
-        "reward_spark": _curve([(x, y) for x, _, y in points], f"mean reward ({split})"),
-        # Evaluations have no steps, and so no curve, but a reward.
-        "reward": next((y for _, _, y in reversed(points) if y is not None), row["reward_without_step"]),
+        "rate": chosen.rate,
+        "rate_bar": rate_bar(chosen.successes, chosen.scored, chosen.trajectories),
+        "pass_spark": _curve([(x, y) for x, y, _ in points], f"pass rate ({label})", 0, 1),
+        "reward_spark": _curve([(x, y) for x, _, y in points], f"mean reward ({label})"),
+        "reward": chosen.reward,
+        "others": list(totals.values()),
     }
+
+
+@dataclass(frozen=True)
+class Total:
+    """What the trajectories of one split of a run amount to, over all steps that have been read."""
+
+    split: str = ""
+    successes: int = 0
+    scored: int = 0
+    trajectories: int = 0
+    reward: float | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """The share of successes; None where nothing is scored."""
+        return self.successes / self.scored if self.scored else None
 
 
 def _curve(points: list[Point], label: str, low: float | None = None, high: float | None = None) -> Markup:

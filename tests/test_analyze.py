@@ -168,7 +168,9 @@ def test_says_what_is_wrong(index, tmp_path, options, message):
 
 def test_success_shows_the_rules(index):
     result = invoke(success.command, index)
-    assert result.output == "demo: reward >= 1: 23 successes of 37 scored, pass rate 0.622; 1 unscored\n"
+    assert (
+        result.output == "demo: reward >= 1: 23 successes of 37 scored, pass rate 0.622; 1 unscored; over all splits\n"
+    )
 
 
 def test_success_changes_the_rule_and_every_statistic(tmp_path):
@@ -178,7 +180,10 @@ def test_success_changes_the_rule_and_every_statistic(tmp_path):
     ]
     index = make_index(tmp_path / "run.sqlite", rows)
     result = invoke(success.command, index, "demo", "--rule", "rewards.format.score >= 0.5")
-    assert result.output == "demo: rewards.format.score >= 0.5: 1 successes of 2 scored, pass rate 0.500; 0 unscored\n"
+    assert (
+        result.output
+        == "demo: rewards.format.score >= 0.5: 1 success of 2 scored, pass rate 0.500; 0 unscored; over all splits\n"
+    )
     connection = sqlite3.connect(index)
     assert connection.execute("select success from trajectories order by id").fetchall() == [(0,), (1,)]
     assert connection.execute("select pass_rate from prompt_groups order by id").fetchall() == [(0.0,), (1.0,)]

@@ -83,6 +83,6 @@ def _state(connection: sqlite3.Connection, run_id: int) -> str:
     ).fetchone()
     rate = f", pass rate {successes / scored:.3f}" if scored else ""
     return printable(
-        f"{name}: {path} >= {threshold:g}: {successes:,.0f} successes of {scored:,.0f} scored{rate}; "
-        f"{trajectories - scored:,.0f} unscored"
+        f"{name}: {path} >= {threshold:g}: {successes:,.0f} success{'es' * (successes != 1)} of {scored:,.0f} scored{rate}; "
+        f"{trajectories - scored:,.0f} unscored; over all splits"
     )

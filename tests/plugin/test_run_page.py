@@ -56,9 +56,22 @@ async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
     rows = [{"step": None, "prompt": f"p{number}", "reward": float(number)} for number in range(2)]
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = words(await get(datasette, PAGE))
-    assert "pass rate 0.5 mean reward 0.5 prime-rl · no steps ·" in page
+    assert "pass rate 0.5 mean reward 0.5 over all train trajectories prime-rl · no steps ·" in page
     assert "Steps 1 step ·" in page
     assert "0.5 not recorded" not in words(await get(datasette, "/-/rltracer/index/"))
+
+
+async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path):
+    rewards = {1: [0.0, 0.0, None], 2: [1.0, 1.0, 1.0], 3: [1.0]}
+    rows = [{"step": step, "reward": one} for step, several in rewards.items() for one in several]
+    exam = {"step": 2, "split": "eval", "prompt": "exam", "reward": 0.25}
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [*rows, exam]))])
+    page = words(await get(datasette, PAGE))
+    head = page[page.index("read completely") : page.index("prime-rl ·")]
+    assert "pass rate 0.667 mean reward 0.667 over all train steps" in head
+    assert "; eval apart: pass rate 0, mean reward 0.25" in head
+    [row] = table_rows(await get(datasette, "/-/rltracer/index/"), "runs")
+    assert (row[4], row[6]) == ("0.667", "0.667")
 
 
 async def test_hardest_and_easiest_prompts(datasette):
