@@ -82,7 +82,8 @@ def _state(connection: sqlite3.Connection, run_id: int) -> str:
         "select total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?", (run_id,)
     ).fetchone()
     rate = f", pass rate {successes / scored:.3f}" if scored else ""
+    found = "success" if successes == 1 else "successes"
     return printable(
-        f"{name}: {path} >= {threshold:g}: {successes:,.0f} success{'es' * (successes != 1)} of {scored:,.0f} scored{rate}; "
+        f"{name}: {path} >= {threshold:g}: {successes:,.0f} {found} of {scored:,.0f} scored{rate}; "
         f"{trajectories - scored:,.0f} unscored; over all splits"
     )
