@@ -167,5 +167,5 @@ def test_an_index_opens_by_itself(run: Path, tmp_path: Path) -> None:
     assert tracer.step(1).prompts()[0].trajectory(0).load().messages
     with pytest.raises(LocatorError, match="not there any more"):
         tracer.step(3).prompts()[0].trajectory(0).load()
-    with pytest.raises(SourceError, match="Which run"):
+    with pytest.raises(SourceError, match="has no run 'other'"):
         open_run(tmp_path / "x.sqlite", "other")

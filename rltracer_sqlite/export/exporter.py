@@ -83,7 +83,8 @@ class TraceDataExporter:
         summary_path = path.with_name(f"{path.name}.summary.json")
         with self._selected() as selection:
             for target in (path, summary_path):
-                inputs = [Path(name) for spec in self.run_specs for name in (spec.path, spec.rl_data_path) if name]
+                given = [name for spec in self.run_specs for name in (spec.path, spec.rl_data_path)]
+                inputs = [name for name in given if isinstance(name, Path)]
                 refuse_target(target, (run.stored_root for run in selection.runs), inputs)
             if not selection.count() and not allow_empty:
                 raise ExportError(" ".join(selection.notes) or NOTHING_LEFT)

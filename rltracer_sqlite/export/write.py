@@ -13,6 +13,7 @@ from typing import IO, Any
 import orjson
 
 from ..replacing import replacing as beside
+from ..sources.remote_requests import is_url
 from .preferences import ExportError
 
 Row = dict[str, Any]
@@ -81,7 +82,7 @@ def refuse_target(path: Path, runs: Iterable[str], inputs: Iterable[Path] = ()) 
     if place.is_dir():
         raise ExportError(f"{path} cannot be written: it is a folder.")
     for run in runs:
-        if _lies_in(place, Path(run)):
+        if not is_url(run) and _lies_in(place, Path(run)):
             raise ExportError(f"{path} lies in the run {run}, which is never written to.")
     if not place.exists():
         return

@@ -22,7 +22,7 @@ import datasette.app, platformdirs, sqlite_utils  # these take what this system 
 for name in ("fcntl", "grp", "posix_ipc", "pwd", "resource", "termios", "tty"):
     sys.modules[name] = None
 for name in ("pread", "preadv", "pwrite", "fork", "getuid", "geteuid", "statvfs", "fchmod", "fchown", "mkfifo",
-             "posix_spawnp", "sched_getaffinity", "O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC"):
+             "posix_spawnp", "sched_getaffinity", "O_PATH", "O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC"):
     if hasattr(os, name):
         delattr(os, name)
 for name in ("SIGHUP", "SIGKILL", "SIGUSR1", "pthread_sigmask"):
