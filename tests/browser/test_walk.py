@@ -112,6 +112,7 @@ def test_with_keys_alone(open_page, places):
     press(page, "c", r"/compare\?")
     tab_to(page, "search")
     press(page, "Enter", r"/search$")
+    page.locator("input[name=q]:focus").wait_for()  # the browser gives the focus when it has drawn the page
     page.keyboard.type('"many gaskets"')
     press(page, "Enter", r"q=")
     page.keyboard.press("j")
