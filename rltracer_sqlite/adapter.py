@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .tokens.streams import Tokens
 
 
+class WhichRunError(SourceError):
+    """An index of several runs of which none was named, or not one that it holds."""
+
+
 class Adapter(Protocol):
     """One run of some training system. Anybody may implement these five methods, without our index."""
 
@@ -168,7 +172,7 @@ def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
     if len(chosen) != 1:
         names = ", ".join(row.name for row in known) or "none"
         asked = f"Which run of {index}?" if run is None else f"{index} has no run {str(run)!r}."
-        raise SourceError(f"{asked} It holds: {names}.")
+        raise WhichRunError(f"{asked} It holds: {names}.")
     row = chosen[0]
     roots = Roots.for_database(index)
     root, (tokenizer, _) = roots.check(row.root), allowed_tokenizer(row.tokenizer, roots)

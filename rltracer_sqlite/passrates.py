@@ -59,9 +59,16 @@ def success_column(connection: sqlite3.Connection, path: str) -> str:
     recorded = [str(row[0]) for row in connection.execute("select path from fields order by path")]
     if column or path in recorded:
         raise SuccessRuleError(f"{path} is recorded, but not as a number that this index holds")
-    similar = difflib.get_close_matches(path, [*recorded, "reward"], n=3)
+    similar = difflib.get_close_matches(path, [*recorded, "reward"], n=3) or _beside(connection, path)
     hint = f"; similar: {', '.join(similar)}" if similar else "; the table fields lists what is recorded"
     raise SuccessRuleError(f"No value is recorded under {path}{hint}")
+
+
+def _beside(connection: sqlite3.Connection, path: str) -> list[str]:
+    """Return the first few numbers that are recorded beside a dotted path, such as other metrics."""
+    folder = path.rpartition(".")[0]
+    rows = connection.execute("select path from fields where kind = 'number' order by path")
+    return [name for (name,) in rows if folder and name.startswith(f"{folder}.")][:5]
 
 
 def pass_rate(scored: int, successes: int) -> float | None:

@@ -244,7 +244,7 @@ def test_one_odd_file_does_not_stop_the_others(
     for _ in range(2):  # the second time nothing is told twice
         done = indexed(tmp_path / "x.sqlite", run)
         assert (done.returncode, done.stderr) == (0, "")
-        assert "1 trajectories" in done.stdout
+        assert "1 trajectory" in done.stdout
         [told] = rows(tmp_path / "x.sqlite", "select reason from problems where line is null")
         assert reason in told[0]
 

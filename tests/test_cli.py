@@ -119,7 +119,7 @@ def test_inspect_goes_down_to_a_trajectory(sample: Path, tmp_path: Path) -> None
     some = run("inspect", "--run", database, "--step", 8, "--prompt", key[:10], "--json").stdout.splitlines()
     identity = json.loads(some[0])["id"]
     shown = run("inspect", "--run", database, "--trajectory", identity).stdout
-    assert "── 0 " in shown
+    assert "── #1 " in shown
     assert "bytes" in shown
     loaded = json.loads(run("inspect", "--run", database, "--trajectory", identity, "--json").stdout)
     assert loaded["metadata"]["id"] == identity

@@ -76,7 +76,7 @@ def test_rl_from_data_and_from_traces(tmp_path: Path) -> None:
     data = write_data(tmp_path / "train.jsonl", ["q0"])
     run(database, "--mode", "rl", "--rl-data", data, "-o", tmp_path / "out.jsonl")
     assert read_rows(tmp_path / "out.jsonl")[0]["feedback"] == "good"
-    assert "--rl-from-trace" in run(database, "--mode", "rl", "-o", tmp_path / "x.jsonl", code=1).output
+    assert "--rl-from-trace" in run(database, "--mode", "rl", "-o", tmp_path / "x.jsonl", code=2).output
     run(database, "--mode", "rl", "--rl-from-trace", "-o", tmp_path / "out.jsonl")
     assert read_rows(tmp_path / "out.jsonl")[0]["feedback"] is None
 
@@ -92,9 +92,9 @@ def test_runs_of_a_database_are_chosen_by_name(tmp_path: Path) -> None:
 
 
 WRONG = [
-    (["--dry-run", "--field", "tool_calls"], 1, "is no filter"),
-    (["--dry-run", "--field", "tool_calls<=many"], 1, "is no number"),
-    (["--dry-run", "--min-pass-rate", "2"], 1, "between 0 and 1"),
+    (["--dry-run", "--field", "tool_calls"], 2, "is no filter"),
+    (["--dry-run", "--field", "tool_calls<=many"], 2, "is no number"),
+    (["--dry-run", "--min-pass-rate", "2"], 2, "between 0 and 1"),
     (["--dry-run", "--target", "99"], 1, "99 rows were asked for, and 4 are available"),
     (["--dry-run", "--field", "metrics.num_turn<=8"], 1, "Similar: metrics.num_turns"),
     (["--dry-run", "--steps", "x"], 2, "is not a range of steps"),

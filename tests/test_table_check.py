@@ -74,7 +74,7 @@ def indexed(run: Path, old: str, new: str) -> tuple[int, str]:
 def test_a_mapping_that_misses_nothing_is_not_spoken_of(run: Path) -> None:
     code, said = indexed(run, "", "")
     assert (code, len(said.splitlines())) == (0, 3)
-    assert "2 trajectories, 2 prompt groups, 1 steps, 0 problems" in said
+    assert "2 trajectories, 2 prompt groups, 1 step, 0 problems" in said
     assert mapping_source(run.parent / "my.toml").notes() == []
 
 

@@ -82,6 +82,31 @@ def run_of(root: Path, path: str) -> tuple[str, bool]:
     return "/".join(names) or HERE, found is not None
 
 
+def several_runs(root: Path) -> list[str]:
+    """Return the folders of the training runs below a folder, relative to it, or [] where it may well be one run.
+
+    It is no run itself when no rollouts are its own and two folders hold a file of the same place in a run: parts of
+    one run, such as its evaluations, the files of its ranks or its later steps, differ in theirs.
+    """
+    base = root.absolute().as_posix()
+    folders: set[str] = set()
+    places: dict[str, str] = {}
+    is_shared = False
+    for path, what in walk(root, SKIPPED_FOLDERS):
+        if what != FILE or not path.endswith(ENDINGS) or SKIPPED_FILES.search(_name(path)):
+            continue
+        place = f"{base}/{path.removesuffix('.zst')}"
+        layout, match = next(((name, found) for name, told in LAYOUTS if (found := told.search(place))), ("", None))
+        if match is None or layout == "evals":
+            continue
+        folder, _ = run_of(root, path)
+        if folder == HERE:
+            return []
+        folders.add(folder)
+        is_shared = places.setdefault(match[0].strip("/"), folder) != folder or is_shared
+    return sorted(folders) if is_shared else []
+
+
 def run_folder_path(root: Path, path: str) -> Path:
     """Return the folder of a run by its path below `root`, resolved. Raises SourceError for a path that leads out."""
     base = root.resolve()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import printable
-from .places import RUN
+from .places import RUN, check_run
 
 if TYPE_CHECKING:
     from ..analysis import RunAnalysis, Selection
@@ -55,11 +55,12 @@ def command(
       rltracer analyze /data/run-a /data/run-b --success 'rewards.reward.score >= 0.5' -o compared
     """
     from ..analysis import Selection, write_analysis
-    from ..passrates import SuccessRuleError, parse_rule
+    from ..passrates import SuccessRuleError
+    from .success import parse_option
 
     sizes = parse_ks(ks)
+    rule = parse_option(success, "--success") if success else None
     try:
-        rule = parse_rule(success) if success else None
         selection = Selection(window or None, split, env, step_start, step_end, rule)
         runs = [found for path in paths for found in _analyse(path, run, selection, sizes, tokenizer)]
     except SuccessRuleError as error:
@@ -126,6 +127,7 @@ def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     from ..index.runs import ensure_run
     from ..sources import source_for
 
+    check_run(path)
     source = source_for(path, tokenizer)
     index = cached_index(path.absolute())
     index.parent.mkdir(parents=True, exist_ok=True)

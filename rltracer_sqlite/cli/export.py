@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import printable
-from .places import RUN
+from .places import RUN, check_run
 
 if TYPE_CHECKING:
     from ..export.preferences import ExportPreferences
@@ -108,9 +108,12 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     from ..export.exporter import TraceDataExporter
     from ..export.preferences import ExportError
 
+    specs = _specs(runs, options)
     try:
-        specs = _specs(runs, options)
         exporter = TraceDataExporter(specs, _preferences(options), None if quiet else _progress())
+    except ExportError as error:
+        raise click.UsageError(printable(str(error))) from None
+    try:
         if dry_run:
             told = exporter.inspect()
             click.echo(report(told))
@@ -133,17 +136,20 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
     first, last = _steps(options.pop("steps"))
     split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")
     asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
-    specs = []
+    specs, known = [], []
     for path in paths:
         if not isinstance(path, Path) or not is_database(path):
+            check_run(path)
             specs.append(TraceRunSpec(path, **asked))
             continue
-        found = [name for name in runs_of(path) if not names or name in names]
-        specs += [TraceRunSpec.from_index(path, name, **asked) for name in found]
+        held = runs_of(path)
+        known += held
+        specs += [TraceRunSpec.from_index(path, name, **asked) for name in held if not names or name in names]
     unknown = set(names) - {spec.run for spec in specs}
     if unknown or not specs:
-        raise click.BadParameter(
-            f"no run {', '.join(sorted(map(repr, unknown)))} in {', '.join(map(str, paths))}", param_hint="--run"
+        asked_for = f"has no run {', '.join(sorted(map(repr, unknown)))}" if unknown else "holds no run"
+        raise click.UsageError(
+            printable(f"{', '.join(map(str, paths))} {asked_for}. It holds: {', '.join(known) or 'none'}.")
         )
     return specs
 

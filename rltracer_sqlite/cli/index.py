@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable, run
-from .places import RUN
+from .places import DATABASES, RUN, refuse_several
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..index.refresh import Refreshed
     from ..sources.base import Source
     from ..sources.places import Root
+
+    Sources = list[tuple[Root, Source]]
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -32,6 +34,7 @@ class Options:
     """What the command line asked for, beside the database and the runs."""
 
     steps: Callable[[int | None], bool]
+    asked_steps: str | None  # as they were written
     rule: tuple[str, float] | None
     discover: bool
     name: str | None
@@ -111,7 +114,7 @@ def command(
     RUN is an experiment folder, its run_default or rollouts folder, a folder of evaluations, or a single file; or the
     URL of one, such as s3://bucket/my-run. The index keeps where each trajectory is and what it can be selected by;
     the text stays in the run's files, which are never written to. Run it again to add what is new: unchanged files
-    are not read.
+    are not read. Of several runs those that can be read are indexed, and the others named.
 
     \b
     Examples:
@@ -122,12 +125,13 @@ def command(
     """
     if name and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
+    _refuse_swapped(database, runs)
     rule = parse_success(success) if success else None
     tokenizer = tokenizer and _found_tokenizer(tokenizer)
     if jobs and executor:
         raise click.UsageError("--jobs counts processes of this machine; a cluster has its own workers.")
     options = Options(
-        parse_steps(steps), rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet, jobs, executor
+        parse_steps(steps), steps, rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet, jobs, executor
     )
     if watch:
         from .watch import watch_runs
@@ -179,6 +183,18 @@ def parse_success(text: str) -> tuple[str, float]:
     )
 
 
+def _refuse_swapped(database: Path, roots: tuple[Root, ...]) -> None:
+    """Raise UsageError where the run stands before the database."""
+    from ..sources.places import is_database
+
+    is_run = database.is_dir() or re.match(r"[a-z][a-z0-9+]+:/", str(database)) is not None
+    if not is_run and (not database.is_file() or is_database(database) or database.stat().st_size == 0):
+        return
+    for root in roots:
+        if is_database(root) or (isinstance(root, Path) and not root.exists() and (is_run or root.suffix in DATABASES)):
+            raise click.UsageError(printable(f"DATABASE comes first: rltracer-index {root} {database}"))
+
+
 def _rebuild(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
     """Index into a file beside the database, and put it in its place when all went well."""
     from ..index.database import remove_database, replace_database
@@ -221,32 +237,86 @@ def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
 
 
 def _index(target: Path, roots: tuple[Root, ...], options: Options, shown: Path) -> bool:
-    """Index each run into `target` and print the summary; say whether every run that is not empty gave trajectories."""
+    """Index each run into `target` and print the summary; say whether every run gave trajectories.
+
+    What is wrong with a run is said, and the others are indexed all the same.
+    """
+    started = time.perf_counter()
+    # Every run is looked at before the database is touched: wrong paths alone change nothing.
+    sources, faults = _found_sources(roots, options, shown)
+    if sources:
+        faults += _index_found(target, sources, options, shown, started)
+    for message in faults:
+        click.echo(f"Error: {printable(message)}", err=True)
+    return not faults
+
+
+def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tuple[Sources, list[str]]:
+    """Return the runs with what reads them, and a sentence for each one that nothing reads."""
+    from ..sources.base import SourceError
+
+    found: Sources = []
+    faults = []
+    for root in roots:
+        try:
+            source = find_source(root, options)
+            if options.name is None and not _is_known(root, shown):
+                refuse_several(root, ". With --name they are read as one run.")
+            found.append((root, source))
+        except SourceError as error:
+            faults.append(str(error))
+    return found, faults
+
+
+def _is_known(root: Root, database: Path) -> bool:
+    """Say whether a run has been indexed before."""
+    from ..index.database import IndexFileError, open_index
+    from ..index.queries import runs
+
+    try:
+        connection = open_index(database)
+    except IndexFileError:
+        return False
+    try:
+        return str(root.resolve()) in {known.root for known in runs(connection)}
+    finally:
+        connection.close()
+
+
+def _index_found(target: Path, sources: Sources, options: Options, shown: Path, started: float) -> list[str]:
+    """Index runs, print the summary, and return a sentence for each run that gave no trajectory."""
     from ..index.database import finish_writing, open_for_writing, remove_database
+    from ..sources.base import SourceError
     from .report import nothing_found, summary
 
-    started = time.perf_counter()
-    # Every run is looked at before the database is touched: a wrong path changes nothing.
-    sources = [(root, find_source(root, options)) for root in roots]
     existed = target.exists()
-    connection, empty = open_for_writing(target), ["nothing was read to its end"]
+    connection = open_for_writing(target)
+    results: list[Refreshed] = []
+    faults: list[str] = []
     try:
-        results = [_index_run(connection, source, root, options) for root, source in sources]
-        empty = [message for result in results if (message := nothing_found(connection, result, options.discover))]
-        if options.fts and not empty:
+        for root, source in sources:
+            try:
+                done = _index_run(connection, source, root, options)
+            except SourceError as error:
+                faults.append(str(error))
+                continue
+            missing = nothing_found(connection, done, options)
+            if missing is None:
+                results.append(done)
+            else:
+                faults.append(missing)
+        if options.fts and results:
             _make_searchable(connection, shown, options.quiet)
-        if not options.quiet and not empty:
-            click.echo(summary(connection, results, time.perf_counter() - started, shown, options.discover))
-        if options.rule and not options.discover and not empty:
+        if not options.quiet and results:
+            click.echo(summary(connection, results, time.perf_counter() - started, shown, options))
+        if options.rule and not options.discover and results:
             _check_rule(connection, results, options.rule[0])
+        return faults
     finally:
-        useless = bool(empty) and not existed and _holds_nothing(connection)
+        useless = not results and not existed and _holds_nothing(connection)
         finish_writing(connection)
         if useless:
             remove_database(target)
-    for message in empty:
-        click.echo(f"Error: {printable(message)}", err=True)
-    return not empty
 
 
 def _holds_nothing(connection: sqlite3.Connection) -> bool:
@@ -263,14 +333,18 @@ def _check_rule(connection: sqlite3.Connection, results: list[Refreshed], path: 
     from ..passrates import SuccessRuleError, success_column
     from .report import counts
 
-    if all(counts(connection, result.run_id)["scored"] for result in results):
+    unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
+    if not unscored:
         return
     try:
         success_column(connection, path)
-        why = f"No trajectory of a run records {path}"
+        names = ", ".join(
+            connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0] for run_id in unscored
+        )
+        why = f"No trajectory of {names} records {path}"
     except SuccessRuleError as error:
         why = str(error)
-    click.echo(printable(f"Warning: {why}. Nothing is scored by it; rltracer success sets another rule."), err=True)
+    click.echo(printable(f"Warning: {why}. Nothing is scored by it; set another rule with rltracer success."), err=True)
 
 
 def find_source(root: Root, options: Options) -> Source:

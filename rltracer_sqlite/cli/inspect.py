@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import UNSEEN, escaped, printable
-from .places import RUN
+from .columns import cut, screen_width, width_of, wrapped
+from .places import RUN, check_run
+from .report import plural, ranges
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -18,47 +20,57 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 MAX_TEXT = 4000
-WIDTH = 79
+STEP_FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--run", "run", required=True, type=RUN, help="A run's folder or URL, or an index.")
-@click.option("--name", help="Which run, where an index holds several.")
+@click.argument("place", required=False, type=RUN, metavar="DB|RUN")
+@click.option("--run", "run", type=RUN, help="The same as DB|RUN: an index, or a run's folder or URL.")
+@click.option("--name", help="Which run, by name or number, where an index holds several.")
 @click.option("--step", type=int, help="List the prompts of this step.")
 @click.option("--prompt", help="List the trajectories of this prompt of --step: its key, or its beginning.")
 @click.option("--trajectory", type=int, help="Show this trajectory, by the id that lists show.")
 @click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for files that hold token ids.")
-@click.option("--full", is_flag=True, help="Do not cut long texts.")
+@click.option("--problems", is_flag=True, help="List what could not be read, and why.")
+@click.option("--full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def command(
-    run: Root,
+    place: Root | None,
+    run: Root | None,
     name: str | None,
     step: int | None,
     prompt: str | None,
     trajectory: int | None,
     branch: int | None,
     tokenizer: str | None,
+    problems: bool,
     full: bool,
     as_json: bool,
 ) -> None:
     """Look at a run in the terminal: its steps, the prompts of a step, a prompt's trajectories, or one of them.
 
+    DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
+    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read.
+
     \b
     Examples:
-      rltracer inspect --run /data/my-run
-      rltracer inspect --run run.sqlite --step 21
-      rltracer inspect --run run.sqlite --step 21 --prompt 4f2a
-      rltracer inspect --run run.sqlite --trajectory 17
+      rltracer inspect run.sqlite
+      rltracer inspect run.sqlite --step 21
+      rltracer inspect run.sqlite --step 21 --prompt 4f2a
+      rltracer inspect run.sqlite --trajectory 17
+      rltracer inspect /data/my-run --problems
     """
-    from ..adapter import adapter_for
-
-    adapter = adapter_for(run, name, tokenizer)
+    if (place is None) == (run is None):
+        raise click.UsageError("Give one index or run: rltracer inspect run.sqlite")
+    adapter = _adapter(place or run, name, tokenizer)  # type: ignore[arg-type]
     if prompt is not None and step is None and adapter.list_steps() != [None]:
         raise click.UsageError("--prompt needs --step: a prompt has a group in each step.")
-    if trajectory is not None:
+    if problems:
+        lines = _problems(adapter, as_json)
+    elif trajectory is not None:
         loaded = adapter.load_trajectory(trajectory)
-        lines = [dump(_as_json(loaded))] if as_json else _trajectory(loaded, branch, None if full else MAX_TEXT)
+        lines = iter([dump(_as_json(loaded))]) if as_json else _trajectory(loaded, branch, full)
     elif prompt is not None:
         lines = _prompt(adapter, step, prompt, as_json)
     elif step is not None:
@@ -69,6 +81,16 @@ def command(
         click.echo(line)
 
 
+def _adapter(place: Root, name: str | None, tokenizer: str | None) -> IndexedAdapter:
+    from ..adapter import WhichRunError, adapter_for
+
+    check_run(place)
+    try:
+        return adapter_for(place, name, tokenizer)
+    except WhichRunError as error:
+        raise click.UsageError(printable(f"{error} Give one with --name.")) from None
+
+
 def dump(value: Any) -> str:
     """Return a value as one line of JSON, in which no character can steer a terminal."""
     return UNSEEN.sub(lambda found: escaped(found[0]), json.dumps(value, ensure_ascii=False, default=str))
@@ -76,23 +98,50 @@ def dump(value: Any) -> str:
 
 def _run(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:
     steps = adapter.list_steps()
+    known = _known_steps(adapter)
+    # Of a run whose step has not been read, only its number is known.
+    places = [fact for step in steps for fact in known.get(step, [{"step": step, **dict.fromkeys(STEP_FACTS)}])]
     if as_json:
-        yield from (dump({"step": step}) for step in steps)
+        yield from map(dump, places)
         return
-    yield printable(f"{adapter.rollout_dir}: {len(steps)} steps")
-    yield from (
-        f"  step {step}" if step is not None else "  trajectories without a step: --prompt KEY" for step in steps
-    )
+    width = screen_width()
+    yield cut(f"{adapter.rollout_dir}: {plural(len([step for step in steps if step is not None]), 'step')}", width)
+    if not places:
+        return
+    yield cut(f"  {'':9}  {'split':5}  {'trajectories':>12}  {'groups':>6}  {'pass rate':>9}  {'reward':>7}", width)
+    for fact in places:
+        step = "no step" if fact["step"] is None else f"step {fact['step']}"
+        numbers = f"{_count(fact['trajectories']):>12}  {_count(fact['prompt_groups']):>6}"
+        rates = f"{_rate(fact['pass_rate']):>9}  {_rate(fact['reward_mean']):>7}"
+        yield cut(f"  {step:9}  {_cell(fact['split'], 5)}  {numbers}  {rates}", width)
     if steps == [None]:
         yield from _groups(adapter, None)
 
 
+def _known_steps(adapter: IndexedAdapter) -> dict[int | None, list[dict[str, Any]]]:
+    """Return what the index knows of each step, one row per split; nothing where the run has not been read yet."""
+    from ..index.database import IndexFileError
+    from ..index.queries import step_facts
+    from ..sources.base import SourceError
+
+    found: dict[int | None, list[dict[str, Any]]] = {}
+    try:
+        for fact in step_facts(adapter._open(), adapter._run()):
+            found.setdefault(fact["step"], []).append(fact)
+    except (IndexFileError, SourceError):
+        pass  # a run's folder of which nothing was read yet
+    return found
+
+
 def _step(adapter: IndexedAdapter, step: int, as_json: bool) -> Iterator[str]:
-    if as_json:
-        for group in _prompts(adapter, step):
-            yield dump({"step": step, "prompt": group.key, "trajectories": group.count, "preview": group.preview})
+    if not as_json:
+        yield from _groups(adapter, step)
         return
-    yield from _groups(adapter, step)
+    groups = _prompts(adapter, step)
+    facts = _group_facts(adapter, step)
+    for group in groups:
+        counted = {"trajectories": group.count, "preview": group.preview}
+        yield dump({"step": step, "prompt": group.key, **facts.get(group.key, {}), **counted})
 
 
 def _prompts(adapter: IndexedAdapter, step: int | None) -> list[PromptGroup]:
@@ -102,16 +151,57 @@ def _prompts(adapter: IndexedAdapter, step: int | None) -> list[PromptGroup]:
     try:
         return RLTracer(adapter).step(step).prompts()
     except KeyError:
-        known = ", ".join(str(number) for number in adapter.list_steps()[:20])
-        raise SourceError(f"The run has no step {step}. It has: {known}.") from None
+        known = [number for number in adapter.list_steps() if number is not None]
+        raise SourceError(f"The run has no step {step}; it has {ranges(known) or 'none'}.") from None
+
+
+def _group_facts(adapter: IndexedAdapter, step: int | None) -> dict[str, dict[str, Any]]:
+    from ..index.queries import group_facts
+
+    return group_facts(adapter._open(), adapter._run(), step)
 
 
 def _groups(adapter: IndexedAdapter, step: int | None) -> Iterator[str]:
-    groups = _prompts(adapter, step)
-    yield f"{len(groups)} prompts" + ("" if step is None else f" in step {step}")
-    yield f"  {'prompt':12}  {'rollouts':>8}  preview"
+    groups, width = _prompts(adapter, step), screen_width()
+    facts = _group_facts(adapter, step)
+    yield plural(len(groups), "prompt") + ("" if step is None else f" in step {step}")
+    yield cut(f"  {'prompt':12}  {'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  preview", width)
     for group in groups:
-        yield f"  {group.key[:12]:12}  {group.count:8}  {printable(group.preview)[: WIDTH - 26]}"
+        fact = facts.get(group.key, {})
+        rates = f"{_rate(fact.get('pass_rate')):>9}  {_rate(fact.get('reward_mean')):>7}"
+        key, split = _cell(group.key[:12], 12), _cell(fact.get("split"), 5)
+        yield cut(f"  {key}  {split}  {group.count:8,}  {rates}  {group.preview}", width)
+
+
+def _problems(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:
+    from ..index.queries import problems
+
+    for step in adapter.list_steps():
+        adapter.ensure_step_indexed(step)
+    count = 0
+    for problem in problems(adapter._open(), adapter._run()):
+        count += 1
+        if as_json:
+            yield dump(problem)
+            continue
+        line = f" line {problem['line']:,}" if problem["line"] else ""
+        yield from wrapped(printable(f"{problem['path']}{line}: {problem['reason']}"), screen_width())
+    if not as_json:
+        yield plural(count, "problem")
+
+
+def _cell(text: str | None, width: int) -> str:
+    """Return a text that fills a column of a table."""
+    shown = cut(text, width) if text else "–"
+    return shown + " " * (width - width_of(shown))
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
+
+
+def _rate(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}"
 
 
 def _prompt(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: bool) -> Iterator[str]:
@@ -123,8 +213,9 @@ def _prompt(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: boo
         raise SourceError(f"No prompt of step {step} begins with {prompt!r}.")
     for group in groups:
         if not as_json:
-            yield printable(f"{group.key[:12]}  {group.preview}"[:WIDTH])
-            yield f"  {'id':>7}  {'success':>7}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
+            yield cut(f"{group.key[:12]}  {group.preview}", screen_width())
+            head = f"  {'id':>7}  {'success':>7}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
+            yield cut(head, screen_width())
         for reference in group.trajectories():
             row = trajectory_row(adapter._open(), reference.id) or {}
             if as_json:
@@ -135,9 +226,11 @@ def _prompt(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: boo
 
 def _row(row: dict[str, Any]) -> str:
     success = {1: "yes", 0: "no", None: "–"}[row["success"]]
-    reward = "–" if row["reward"] is None else f"{row['reward']:.3f}"
-    stopped = printable(row["error_type"] or row["stop_condition"] or "–")[:30]
-    return f"  {row['id']:7}  {success:>7}  {reward:>8}  {row['turns']:5}  {row['tool_calls']:5}  {stopped}"
+    stopped = row["error_type"] or row["stop_condition"] or "–"
+    line = (
+        f"  {row['id']:7}  {success:>7}  {_rate(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}  {stopped}"
+    )
+    return cut(line, screen_width())
 
 
 def _as_json(trajectory: Trajectory) -> dict[str, Any]:
@@ -149,38 +242,41 @@ def _as_json(trajectory: Trajectory) -> dict[str, Any]:
     }
 
 
-def _trajectory(trajectory: Trajectory, branch: int | None, limit: int | None) -> Iterator[str]:
+def _trajectory(trajectory: Trajectory, branch: int | None, is_full: bool) -> Iterator[str]:
     from ..sources.base import SourceError
 
-    facts = trajectory.metadata
-    place = facts["locator"]
     count = len(trajectory.branches)
     number = count if branch is None else branch
     if branch is not None and not 1 <= branch <= count:
-        raise SourceError(f"The trajectory has {count} branches; there is no branch {branch}.")
-    step, split = _value(facts.get("step")), _value(facts.get("split"))
-    yield printable(f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}")
-    yield printable(
-        f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
-    )
-    for name, reward in facts["rewards"].items():
-        yield printable(f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}")
-    if facts["metrics"]:
-        yield printable("  " + ", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items()))
-    done = facts["completion"]
-    yield printable(
-        f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
-    )
-    for error in facts["errors"]:
-        yield printable(f"error: {_error(error)}"[:500])
-    line = f" line {place['line']}" if place.get("line") else ""
-    end = place["byte_offset"] + place["byte_length"]
-    yield printable(f"{place['path']}{line} · bytes {place['byte_offset']:,}–{end:,}")
+        branches = "1 branch" if count == 1 else f"{count} branches"
+        raise SourceError(f"The trajectory has {branches}; there is no branch {branch}.")
+    for line in _facts(trajectory.metadata):
+        yield from wrapped(printable(line), screen_width())
     if count > 1:
         yield f"branch {number} of {count}; --branch N shows another"
     messages = trajectory.branches[number - 1] if trajectory.branches else trajectory.messages
-    for position, message in enumerate(messages):
-        yield from _message(position, message, limit)
+    for position, message in enumerate(messages, start=1):
+        yield from _message(position, message, is_full)
+
+
+def _facts(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what is recorded of a trajectory beside its messages, and where its record is."""
+    step, split = _value(facts.get("step")), _value(facts.get("split"))
+    yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
+    yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
+    for name, reward in facts["rewards"].items():
+        yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"
+    if facts["metrics"]:
+        yield "  " + ", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items())
+    done = facts["completion"]
+    yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
+    for error in facts["errors"]:
+        yield f"error: {_error(error)}"[:500]
+    place = facts["locator"]
+    line = f" line {place['line']}" if place.get("line") else ""
+    # The first and the last byte, as on the trajectory's page.
+    last = place["byte_offset"] + place["byte_length"] - 1
+    yield f"{place['path']}{line} · bytes {place['byte_offset']:,} – {last:,}"
 
 
 def _error(error: Any) -> str:
@@ -189,26 +285,28 @@ def _error(error: Any) -> str:
     return str(error)
 
 
-def _message(position: int, message: dict[str, Any], limit: int | None) -> Iterator[str]:
+def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[str]:
     from ..messages import content_text
 
     yield ""
-    head = f"── {position} {message['role']} "
-    yield printable(head) + "─" * max(0, WIDTH - len(head))
+    head = cut(f"── #{position} {message['role']} ", screen_width() - 2)
+    yield head + "─" * (screen_width() - 1 - width_of(head))
     if message.get("reasoning_content"):
-        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), limit)
+        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full)
     if message.get("content"):
-        yield from _text(content_text(message["content"]), limit)
+        yield from _text(content_text(message["content"]), is_full)
     for call in message.get("tool_calls", ()):
         function = call["function"]
-        yield from _text(f"→ {function['name']}({function['arguments']})", limit)
+        yield from _text(f"→ {function['name']}({function['arguments']})", is_full)
 
 
-def _text(text: str, limit: int | None) -> Iterable[str]:
-    shown = printable(text if limit is None else text[:limit])
-    yield shown
-    if limit is not None and len(text) > limit:
-        yield f"… {len(text) - limit:,} of {len(text):,} characters more; --full shows them"
+def _text(text: str, is_full: bool) -> Iterable[str]:
+    if is_full:
+        yield printable(text)
+        return
+    yield from wrapped(printable(text[:MAX_TEXT]), screen_width())
+    if len(text) > MAX_TEXT:
+        yield f"… {len(text) - MAX_TEXT:,} of {len(text):,} characters more; --full shows them"
 
 
 def _value(value: Any) -> str:

@@ -61,7 +61,7 @@ def command(
         found = chosen_runs(connection, run)
         if len(found) > 1:
             names = ", ".join(name for _, name in found)
-            raise click.UsageError(printable(f"Which run? Give one with --run: {names}."))
+            raise click.UsageError(printable(f"Which run of {database}? It holds: {names}. Give one with --run."))
         missing = nothing_there(connection, found[0][0], split=split, env=env, first=step_start, last=step_end)
         if missing is not None:
             raise click.ClickException(printable(missing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from . import printable
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
     from ..sources.places import Root
+    from .index import Options
 
 MAX_ASIDE = 10
 
@@ -40,43 +42,61 @@ class ProgressBar:
 
 
 def summary(
-    connection: sqlite3.Connection, results: list[Refreshed], seconds: float, database: Path, discover: bool
+    connection: sqlite3.Connection, results: list[Refreshed], seconds: float, database: Path, options: Options
 ) -> str:
     """Return the closing lines of an indexing: each run, what was left aside, and how to open the database."""
     from shlex import quote
 
     lines = []
     for result in results:
-        lines += run_lines(connection, result, discover)
+        lines += run_lines(connection, result, options.discover, options.rule is not None)
     read = sum(result.read_bytes for result in results)
+    if any(counts(connection, result.run_id)["problems"] for result in results):
+        which = f" --name {quote(_name(connection, results))}" if _run_count(connection) > 1 else ""
+        lines.append(f"Problems are in the table problems: rltracer inspect {quote(str(database))}{which} --problems")
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
     lines.append(f"  datasette {quote(str(database))} --setting suggest_facets off")
     return "\n".join(printable(line) for line in lines)
 
 
-def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool = False) -> list[str]:
-    """Return what an indexing did with one run."""
+def _run_count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("select count(*) from runs").fetchone()[0])
+
+
+def _name(connection: sqlite3.Connection, results: list[Refreshed]) -> str:
+    """Return the name of the first run that has problems."""
+    run_id = next(result.run_id for result in results if counts(connection, result.run_id)["problems"])
+    return str(connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0])
+
+
+def run_lines(
+    connection: sqlite3.Connection, result: Refreshed, discover: bool = False, is_rule_asked: bool = False
+) -> list[str]:
+    """Return what an indexing did with one run; a rule that was asked for and scores nothing is warned of elsewhere."""
     name, path, threshold = connection.execute(
         "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
     ).fetchone()
     count = counts(connection, result.run_id)
     if discover:
-        return [f"{name}: {count['steps']:,} steps discovered, {count['unread']:,} of them not read yet"]
-    lines = [
-        f"{name}: {count['trajectories']:,} trajectories, {count['prompt_groups']:,} prompt groups, "
-        f"{count['steps']:,} steps, {count['problems']:,} problems; success: {path} >= {threshold:g}"
+        return [f"{name}: {plural(count['steps'], 'step')} discovered, {count['unread']:,} of them not read yet"]
+    found = [
+        plural(count["trajectories"], "trajectory"),
+        plural(count["prompt_groups"], "prompt group"),
+        plural(count["steps"], "step"),
+        plural(count["problems"], "problem"),
     ]
+    lines = [f"{name}: {', '.join(found)}; success: {path} >= {threshold:g}"]
     lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
     lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
     lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
     if len(result.aside) > MAX_ASIDE:
-        lines.append(f"  left aside: {len(result.aside) - MAX_ASIDE} more files, see the table shards")
-    lines += [f"  left aside: {count:,} files: {reason}" for reason, count in result.unused.items()]
+        lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")
+    lines += [f"  left aside: {plural(count, 'file')}: {reason}" for reason, count in result.unused.items()]
     lines += [f"  {note}" for note in result.notes]
-    if count["trajectories"] and not count["scored"]:
+    if count["trajectories"] and not count["scored"] and not is_rule_asked:
         lines.append(f"  unscored: no trajectory records {path}; --success sets another rule")
     if result.removed:
-        lines.append(f"  removed: {result.removed:,} rows whose records a rewritten file no longer holds")
+        lines.append(f"  removed: {plural(result.removed, 'row')} whose record a rewritten file no longer holds")
     return lines
 
 
@@ -99,12 +119,18 @@ def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
     )
 
 
-def nothing_found(connection: sqlite3.Connection, result: Refreshed, discover: bool) -> str | None:
-    """Return what was found instead, where a run that is not empty gave no trajectory."""
+def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Options) -> str | None:
+    """Return what was found instead, where a run gave no trajectory, or has none of the steps that were asked for."""
     count = counts(connection, result.run_id)
-    if discover or count["trajectories"]:
-        return None
     root = connection.execute("select root from runs where id = ?", (result.run_id,)).fetchone()[0]
+    rows = connection.execute("select distinct step from steps where run_id = ?", (result.run_id,))
+    steps = [step for (step,) in rows if step is not None]
+    if options.asked_steps and steps and not any(map(options.steps, steps)):
+        asked = options.asked_steps.strip()
+        several = "s" if "-" in asked else ""
+        return f"{root} has no step{several} {asked}; it has {ranges(steps)}."
+    if options.discover or count["trajectories"]:
+        return None
     found = connection.execute(
         "select s.path, p.reason from problems p join shards s on s.id = p.shard_id where s.run_id = ? limit 3",
         (result.run_id,),
@@ -115,6 +141,24 @@ def nothing_found(connection: sqlite3.Connection, result: Refreshed, discover: b
         return f"No trajectories in {root}: its files hold no complete record yet."
     what = "; ".join(f"{path}: {reason}" for path, reason in found)
     return f"No trajectories in {root}. Found instead: {what}"
+
+
+def ranges(steps: Iterable[int]) -> str:
+    """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
+    found: list[list[int]] = []
+    for step in sorted(steps):
+        if found and step == found[-1][1] + 1:
+            found[-1][1] = step
+        else:
+            found.append([step, step])
+    told = [str(first) if first == last else f"{first}–{last}" for first, last in found]
+    return ", ".join(told if len(told) <= MAX_ASIDE else [*told[: MAX_ASIDE - 1], "…", told[-1]])
+
+
+def plural(count: int, what: str) -> str:
+    """Return a number of things: '1 step', '1,000 steps', '2 trajectories'."""
+    several = what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{count:,} {what if count == 1 else several}"
 
 
 def size(number: float) -> str:

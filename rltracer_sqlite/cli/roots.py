@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable
-from .places import RUN, Place
+from .places import RUN
 
 if TYPE_CHECKING:
     from ..sources.places import Root
@@ -35,11 +35,13 @@ def command(context: click.Context) -> None:
 
 
 @command.command()
-@click.argument("folder", type=Place(path_type=Path, exists=True))
+@click.argument("folder", type=RUN)
 def add(folder: Root) -> None:
     """Trust FOLDER, which may be a URL, and all that is in it."""
     from ..roots import remember_root
 
+    if isinstance(folder, Path) and not folder.exists():
+        raise click.ClickException(f"{printable(str(folder))} does not exist.")
     _write(lambda: remember_root(folder))
 
 

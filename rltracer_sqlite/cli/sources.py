@@ -53,7 +53,10 @@ def show(name: str) -> None:
     from ..sources import source_named
     from ..sources.base import SourceError
 
-    source = source_named(name)
+    try:
+        source = source_named(name)
+    except SourceError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="NAME") from None
     mapping = getattr(source, "mapping", None)
     if mapping is None:
         where = type(source).__module__
@@ -62,13 +65,15 @@ def show(name: str) -> None:
 
 
 @command.command("guess")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
 def guess(file: Path) -> None:
     """Propose a mapping for FILE from its first records. The mapping is printed, what to check goes to stderr."""
     from ..sources import source_for
     from ..sources.base import SourceError
     from ..sources.table.guess import guess_mapping
 
+    if not file.is_file():
+        raise SourceError(f"{file} " + ("is no file." if file.exists() else "does not exist."))
     try:
         known = source_for(file).name
     except SourceError:

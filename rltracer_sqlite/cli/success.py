@@ -32,11 +32,11 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     from contextlib import closing
 
     from ..index.database import open_index
-    from ..passrates import SuccessRuleError, parse_rule, success_column
+    from ..passrates import SuccessRuleError, success_column
 
+    parsed = parse_option(rule, "--rule") if rule else None
     with closing(open_index(database)) as connection:
         try:
-            parsed = parse_rule(rule) if rule else None
             if parsed:
                 success_column(connection, parsed.path)  # refuse a rule that would leave everything unscored
         except SuccessRuleError as error:
@@ -47,6 +47,16 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     with closing(open_index(database)) as connection:
         for run_id in ids:
             click.echo(_state(connection, run_id))
+
+
+def parse_option(text: str, option: str) -> SuccessRule:
+    """Return the rule that an option means. Raises BadParameter."""
+    from ..passrates import SuccessRuleError, parse_rule
+
+    try:
+        return parse_rule(text)
+    except SuccessRuleError as error:
+        raise click.BadParameter(printable(f"{error}."), param_hint=option) from None
 
 
 def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
@@ -64,13 +74,13 @@ def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
 
 
 def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[int, str]]:
-    """Return (id, name) of the run of this name or number, or of every run. Raises ClickException for none."""
+    """Return (id, name) of the run of this name or number, or of every run. Raises UsageError for none."""
     known = [(int(row[0]), str(row[1])) for row in connection.execute("select id, name from runs order by id")]
     named = [pair for pair in known if run in (None, pair[1])]
     found = named or [pair for pair in known if run == str(pair[0])]
     if not found:
         names = ", ".join(name for _, name in known) or "none"
-        raise click.ClickException(printable(f"The index has no run {run!r}. It holds: {names}."))
+        raise click.UsageError(printable(f"The index has no run {run!r}. It holds: {names}."))
     return found
 
 

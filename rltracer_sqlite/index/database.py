@@ -23,7 +23,7 @@ class IndexFileError(ValueError):
 def open_index(path: Path) -> sqlite3.Connection:
     """Open an existing index for reading. Raises IndexFileError."""
     if path.is_dir():
-        raise IndexFileError(f"{path} is a folder, not an index.")
+        raise IndexFileError(f"{path} is a folder, not an index. Make one of it with: rltracer-index run.sqlite {path}")
     if not path.is_file():
         raise IndexFileError(f"{path} does not exist. Make it with: rltracer-index {path} RUN")
     connection = _connect(path, read_only=True)

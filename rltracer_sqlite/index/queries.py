@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..sources.base import Locator
@@ -74,6 +74,53 @@ def steps(connection: sqlite3.Connection, run_id: int) -> list[int | None]:
     rows = connection.execute("select distinct step from steps where run_id = ?", (run_id,)).fetchall()
     found = sorted(row[0] for row in rows if row[0] is not None)
     return [*found, None] if any(row[0] is None for row in rows) else found
+
+
+def step_facts(connection: sqlite3.Connection, run_id: int) -> list[dict[str, Any]]:
+    """Return what is known of each step and split of a run; the counts of one that was not read yet are None."""
+    rows = connection.execute(
+        """
+        select step, split, iif(indexed_at is null, null, trajectories) as trajectories,
+            iif(indexed_at is null, null, prompt_groups) as prompt_groups, pass_rate, reward_mean
+        from steps where run_id = ? order by step is null, step, split
+        """,
+        (run_id,),
+    )
+    names = [column[0] for column in rows.description]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def group_facts(connection: sqlite3.Connection, run_id: int, step: int | None) -> dict[str, dict[str, Any]]:
+    """Return split, pass rate and mean reward of the prompts of a step, by the keys that `list_prompts` gives."""
+    rows = connection.execute(
+        """
+        select p.key, p.task, g.split, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0),
+            sum(g.reward_mean * g.rewarded) / sum(iif(g.reward_mean is null, 0, g.rewarded))
+        from (
+            select h.*, (select count(t.reward) from trajectories t where t.prompt_group_id = h.id) as rewarded
+            from prompt_groups h where h.run_id = ? and h.step is ?
+        ) g join prompts p on p.id = g.prompt_id
+        group by p.id, g.split
+        """,
+        (run_id, step),
+    )
+    return {
+        group_key(key, task, split): {"split": split, "pass_rate": rate, "reward_mean": mean}
+        for key, task, split, rate, mean in rows
+    }
+
+
+def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, Any]]:
+    """Yield what could not be read of a run, in the order of its files."""
+    rows = connection.execute(
+        """
+        select s.path, p.line, p.byte_offset, p.byte_length, p.reason
+        from problems p join shards s on s.id = p.shard_id where s.run_id = ? order by s.step, s.path, p.id
+        """,
+        (run_id,),
+    )
+    names = [column[0] for column in rows.description]
+    yield from (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def list_prompts(connection: sqlite3.Connection, run_id: int, step: int | None) -> list[tuple[str, int, str]]:

@@ -1,0 +1,58 @@
+"""Texts in the columns of a terminal: how wide they are, cut to fit, and broken into lines."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Iterator
+
+from . import printable
+
+PIPED = 80  # columns where there is no terminal
+NARROWEST = 40  # a table takes that much in any case
+
+
+def screen_width() -> int:
+    """Return the columns of the terminal, or 80 where the output goes elsewhere."""
+    return max(shutil.get_terminal_size((PIPED, 24)).columns, NARROWEST)
+
+
+def width_of(text: str) -> int:
+    """Return how many columns a text takes: East Asian wide characters take two, combining marks none."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text in one line of at most `width` columns, made printable; "…" stands for what is left out."""
+    line = printable(text).replace("\n", " ").replace("\t", " ")
+    return line if width_of(line) <= width else _beginning(line, width - 1) + "…"
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield the lines of a printable text, those that are wider than `width` broken, at a space where there is one."""
+    for line in text.split("\n"):
+        rest = line.expandtabs(8)
+        while width_of(rest) > width:
+            part = _beginning(rest, width)
+            # No break inside the indentation: it would give an empty line.
+            space = part.rfind(" ")
+            if rest[len(part)] != " " and space > len(part) - len(part.lstrip()):
+                part = part[:space]
+            yield part
+            rest = rest[len(part) :].removeprefix(" ")
+        yield rest
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _beginning(text: str, width: int) -> str:
+    taken = 0
+    for place, character in enumerate(text):
+        taken += _columns(character)
+        if taken > width:
+            return text[: max(place, 1)]
+    return text

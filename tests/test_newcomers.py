@@ -1,0 +1,267 @@
+"""What a person types who has read the README alone, and what is said where that is not quite right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import rltracer_sqlite.cli
+import rltracer_sqlite.cli.index
+from rltracer_sqlite.browse.find import several_runs
+from rltracer_sqlite.cli.columns import width_of, wrapped
+from rltracer_sqlite.sample import write_sample
+from tests.index_factory import make_index
+from tests.indexing import rows, value
+from tests.layouts import append, message, trace
+from tests.test_bad_input import Done, called, sentence
+
+GOOD = trace(
+    [message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0}, metrics={"exact": 1.0}
+)
+TRACES = "step_{}/train/all/traces.jsonl"
+
+
+def index(*arguments: object) -> Done:
+    return called(rltracer_sqlite.cli.index.main, *arguments)
+
+
+def rltracer(*arguments: object) -> Done:
+    return called(rltracer_sqlite.cli.main, *arguments)
+
+
+def make_run(folder: Path, *steps: int) -> Path:
+    for step in steps or (1,):
+        append(folder / "rollouts" / TRACES.format(step), GOOD)
+    return folder
+
+
+# Indexing
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2)])
+def test_bad_runs_are_named_and_good_ones_indexed(tmp_path: Path, order: tuple[int, ...]) -> None:
+    (tmp_path / "empty").mkdir()
+    runs = [make_run(tmp_path / "good"), tmp_path / "empty", tmp_path / "gone", make_run(tmp_path / "good2")]
+    done = index(tmp_path / "x.sqlite", *(runs[number] for number in order))
+    assert done.returncode == 1
+    assert sorted(done.stderr.splitlines()) == [f"Error: {runs[1]} is empty.", f"Error: {runs[2]} does not exist."]
+    assert "good: 1 trajectory, 1 prompt group, 1 step, 0 problems" in done.stdout
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 2
+
+
+def test_a_folder_of_runs_is_not_merged_into_one(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        make_run(tmp_path / "runs" / name, 1, 2)
+    done = index(tmp_path / "x.sqlite", tmp_path / "runs")
+    assert done.returncode == 1
+    assert f"is no run, and holds 2 of them: a, b. Give {tmp_path}/runs/* instead" in done.stderr
+    assert "rltracer serve --browse-root" in done.stderr
+    assert not (tmp_path / "x.sqlite").exists()
+    for _ in range(2):  # what is indexed so can be read on without its name
+        assert index(tmp_path / "x.sqlite", tmp_path / "runs", *([] if _ else ["--name", "one"])).returncode == 0
+    for line in (["inspect", tmp_path / "runs"], ["analyze", tmp_path / "runs", "-o", tmp_path / "analysis"]):
+        assert "holds 2 of them: a, b" in sentence(rltracer(*line))
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["a/rollouts/step_1/train/all/traces.jsonl", "b/step_1/train/all/traces.jsonl"], ["a", "b"]),
+        (["a/traces/stream/00000.jsonl", "b/monitors/file/traces/stream/00000.jsonl.zst"], ["a", "b"]),
+        (["x/a/step_0/rank_0.bin", "y/b/step_0/rank_0.bin"], ["x/a", "y/b"]),
+        # One run in several folders: its steps, its ranks, its splits, its parts, its evaluations, an old copy in it.
+        (["step_1/train/all/traces.jsonl", "step_2/train/all/traces.jsonl"], []),
+        (["early/step_1/train/all/traces.jsonl", "late/step_2/train/all/traces.jsonl"], []),
+        (["node_0/token_exports/step_1/rank_0.jsonl", "node_1/token_exports/step_1/rank_1.jsonl"], []),
+        (["orchestrator/step_1/train/all/traces.jsonl", "trainer/token_exports/step_1/rank_0.jsonl"], []),
+        (["evals/gsm8k--m/a1/results.jsonl", "evals/gsm8k--m/b2/results.jsonl"], []),
+        (["outputs/evals/math--m/a1/results.jsonl", "outputs/evals/code--m/b2/results.jsonl"], []),
+        (["step_1/train/all/traces.jsonl", "old/step_1/train/all/traces.jsonl"], []),
+        (["a/data.jsonl", "b/data.jsonl"], []),
+    ],
+)
+def test_one_run_may_lie_in_several_folders(tmp_path: Path, files: list[str], found: list[str]) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    assert several_runs(tmp_path) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [("99", "no step 99; it has 1–3, 7."), ("4-6", "no steps 4-6; it has"), ("9-", "no steps 9-;")]
+)
+def test_steps_that_a_run_has_not_are_answered_with_those_it_has(tmp_path: Path, asked: str, said: str) -> None:
+    run = make_run(tmp_path / "run", 1, 2, 3, 7)
+    done = index(tmp_path / "x.sqlite", run, "--steps", asked)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+def test_swapped_arguments_are_seen(tmp_path: Path) -> None:
+    run, database = make_run(tmp_path / "run"), tmp_path / "x.sqlite"
+    for _ in range(2):  # a new name, then a database
+        done = index(run, database)
+        assert done.returncode == 2
+        assert f"DATABASE comes first: rltracer-index {database} {run}" in done.stderr
+        assert index(database, run).returncode == 0
+    file = run / "rollouts" / TRACES.format(1)
+    assert "DATABASE comes first" in index(file, database).stderr
+    assert "DATABASE comes first" in index("s3://bucket/run", database).stderr
+
+
+def test_a_rule_that_scores_nothing_is_one_warning(tmp_path: Path) -> None:
+    done = index(tmp_path / "x.sqlite", make_run(tmp_path / "run"), "--success", "metrics.foo>=1")
+    assert done.returncode == 0
+    assert "unscored" not in done.stdout
+    assert done.stderr.startswith("Warning: No value is recorded under metrics.foo; ")
+    assert len(done.stderr.splitlines()) == 1
+    names = [name for (name,) in rows(tmp_path / "x.sqlite", "select path from fields where path like 'metrics.%'")]
+    assert any(name in done.stderr for name in names)
+
+
+# Inspecting
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    write_sample(folder / "run")
+    assert index(folder / "x.sqlite", folder / "run").returncode == 0
+    return folder
+
+
+def test_steps_are_listed_with_what_the_index_knows(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    done = rltracer("inspect", database)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 2 + value(database, "select count(*) from steps")
+    listed = [json.loads(line) for line in rltracer("inspect", "--run", database, "--json").stdout.splitlines()]
+    assert [tuple(fact.values()) for fact in listed] == rows(
+        database,
+        "select step, split, trajectories, prompt_groups, pass_rate, reward_mean from steps order by step, split",
+    )
+    assert f"{listed[-1]['pass_rate']:.3f}" in done.stdout.splitlines()[-1]
+
+
+def test_prompts_of_a_step_are_listed_by_split_with_their_rates(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    lines = rltracer("inspect", database, "--step", 8, "--json").stdout.splitlines()
+    known = {
+        (f"{key}:{task}" + ("" if split == "train" else f"@{split}"), split): (count, rate, mean)
+        for key, task, split, count, rate, mean in rows(
+            database,
+            """
+            select p.key, p.task, t.split, count(*), sum(success) * 1.0 / count(success), avg(reward)
+            from trajectories t join prompt_groups g on g.id = t.prompt_group_id join prompts p on p.id = g.prompt_id
+            where t.step = 8 group by p.id, t.split
+            """,
+        )
+    }
+    assert {split for _, split in known} == {"train", "eval"}
+    assert len(lines) == len(known)
+    for fact in map(json.loads, lines):
+        count, rate, mean = known[fact["prompt"], fact["split"]]
+        assert (fact["trajectories"], fact["pass_rate"]) == (count, rate)
+        assert fact["reward_mean"] == pytest.approx(mean)
+    shown = rltracer("inspect", database, "--step", 8).stdout
+    assert shown.startswith("15 prompts in step 8\n")
+    assert "  eval  " in shown
+
+
+def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", 3, 4)
+    assert rltracer("inspect", run).stdout.splitlines()[2].split() == ["step", "3", *"–" * 5]
+    assert rltracer("inspect", run, "--step", 3).returncode == 0
+    assert rltracer("inspect", run).stdout.splitlines()[2].split()[:5] == ["step", "3", "train", "1", "1"]
+
+
+def test_lines_fit_the_terminal(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    identities = [identity for (identity,) in rows(demo / "x.sqlite", "select min(id) from trajectories group by env")]
+    for columns in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for options in ([], ["--step", 8], *(["--trajectory", identity] for identity in identities)):
+            lines = rltracer("inspect", demo / "x.sqlite", *options).stdout.splitlines()
+            assert max(map(width_of, lines)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("one two three", ["one two", "three"]),
+        ("  indented", ["  indent", "ed"]),
+        ("日本語日本語", ["日本語日", "本語"]),
+        ("a\n\nb", ["a", "", "b"]),
+        ("0123456701234567", ["01234567", "01234567"]),
+    ],
+)
+def test_lines_are_broken_by_their_columns(text: str, lines: list[str]) -> None:
+    assert list(wrapped(text, 8)) == lines
+
+
+def test_messages_and_bytes_are_numbered_as_on_the_page(demo: Path) -> None:
+    offset, length = rows(demo / "x.sqlite", "select byte_offset, byte_length from trajectories where id = 9")[0]
+    shown = rltracer("inspect", demo / "x.sqlite", "--trajectory", 9).stdout
+    assert f"bytes {offset:,} – {offset + length - 1:,}\n" in shown
+    assert shown.index("── #1 ") < shown.index("── #2 ")
+    assert "── #0 " not in shown
+
+
+def test_problems_are_counted_and_listed(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    file = run / "rollouts" / TRACES.format(1)
+    file.write_bytes(file.read_bytes() + b"no JSON\n")
+    done = index(tmp_path / "x.sqlite", run)
+    assert "1 step, 1 problem;" in done.stdout
+    assert f"rltracer inspect {tmp_path / 'x.sqlite'} --problems" in done.stdout
+    for place in (run, tmp_path / "x.sqlite"):
+        told = rltracer("inspect", place, "--problems").stdout
+        assert "line 2: " in told.replace("\n", " ")
+        assert told.endswith("\n1 problem\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["inspect"], 2, "Give one index or run"),
+        (["inspect", "{db}", "--run", "{db}"], 2, "Give one index or run"),
+        (["inspect", "{two}"], 2, "It holds: a, b. Give one with --name."),
+        (["inspect", "{two}", "--name", "c"], 2, "has no run 'c'. It holds: a, b. Give one with --name."),
+        (["inspect", "{db}", "--step", "99"], 1, "The run has no step 99; it has 1–8."),
+        (["inspect", "nope.sqlite"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
+        (["export", "nope.sqlite", "--dry-run"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
+        (["export", "{db}", "--dry-run", "--run", "c"], 2, "has no run 'c'. It holds: run"),
+        (["export", "{db}", "--dry-run", "--field", "a~b"], 2, "a~b"),
+        (["export", "{db}", "--dry-run", "--min-pass-rate", "7"], 2, "pass_rate"),
+        (["analyze", "nope.sqlite"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
+        (["analyze", "{db}", "--success", "reward>1"], 2, "Cannot read the rule"),
+        (["analyze", "{db}", "--run", "c"], 2, "has no run 'c'"),
+        (["analyze", "{db}", "--success", "metrics.foo"], 1, "No value is recorded"),
+        (["success", "{db}", "c"], 2, "has no run 'c'"),
+        (["success", "{db}", "--rule", "a>b"], 2, "Cannot read the rule"),
+        (["plot", "{run}", "pass-rate", "-o", "x.html"], 1, "Make one of it with: rltracer-index run.sqlite {run}"),
+        (["plot", "{two}", "pass-rate", "-o", "x.html"], 2, "It holds: a, b. Give one with --run."),
+        (["plot", "{db}", "pass-rate", "-o", "x.html", "--run", "c"], 2, "has no run 'c'"),
+        (["plot", "{db}", "pass-rate", "-o", "x.gif"], 2, "must end with"),
+        (["fts", "{run}"], 1, "Make one of it with"),
+        (["sources", "show", "nope"], 2, "is not installed here"),
+        (["sources", "guess", "nope.jsonl"], 1, "nope.jsonl does not exist."),
+        (["serve"], 2, "Give the folder of your runs"),
+        (["serve", "--run", "nope"], 1, "does not exist"),
+        (["roots", "add", "nope"], 1, "nope does not exist."),
+        (["retemplate", "a", "-o", "b", "--template", "nope.json", "--source", "c", "d"], 1, "nope.json"),
+    ],
+    ids=lambda given: "-".join(given).replace("/", " ") if isinstance(given, list) else "",
+)
+def test_wrong_arguments_are_2_and_faults_1(
+    demo: Path, two_runs: Path, arguments: list[str], code: int, said: str
+) -> None:
+    names = {"db": demo / "x.sqlite", "run": demo / "run", "two": two_runs}
+    assert said.format(**names) in sentence(rltracer(*(text.format(**names) for text in arguments)), code)
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_index(tmp_path_factory.mktemp("two") / "two.sqlite", [{"run": "a"}, {"run": "b"}])
