@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -98,10 +99,12 @@ def test_a_signal_ends_the_watch_and_leaves_a_plain_database(
     running = watcher()
     write(tmp_path / "run", record("t0") + record("t1"))
     running.until(running.has("t1"))
+    assert running.process.stdout
+    logged = running.process.stdout.readline()  # there while the watch is going on
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d read .* new trajector(y|ies), [12] in all, step 1.*\n", logged)
     code, said, complained = running.stop(getattr(signal, name))
     assert code == 0
-    assert "2 new trajectories" in said
-    assert len(said.splitlines()) == 1
+    assert "2 new trajectories" in said.splitlines()[-1]
     assert all(one.endswith(" Trying again.") for one in complained.splitlines())  # before there was a file
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x.sqlite"]
     assert value(tmp_path / "x.sqlite", "pragma journal_mode") == "delete"
@@ -165,6 +168,6 @@ def test_a_killed_watcher_leaves_what_the_next_one_goes_on_with(
     _, complained = second.process.communicate(timeout=SECONDS)
     assert second.process.returncode == 1
     assert complained == f"Error: {database} is in use: process {running.process.pid} is watching {run}.\n"
-    assert running.stop()[1].startswith("Watched for ")
+    assert running.stop()[1].splitlines()[-1].startswith("Watched for ")
     assert before.items() <= dict(rows(database, "select uid, id from trajectories")).items()
     assert value(database, "pragma integrity_check") == "ok"

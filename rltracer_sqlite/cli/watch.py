@@ -1,4 +1,4 @@
-"""`rltracer-index --watch`: look after look until a signal, one status line in a terminal, a summary at the end."""
+"""`rltracer-index --watch`: look after look until a signal; a status line in a terminal, a log elsewhere, a summary."""
 
 from __future__ import annotations
 
@@ -58,18 +58,20 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
     from ..stopping import Stopped, Stopping
 
     runs = [Followed(root, _finder(root, options), options.steps, options.name, options.rule) for root in roots]
+    is_logged = not options.quiet and not sys.stdout.isatty()
     started, read, status = time.monotonic(), 0, Status(options.quiet)
     with Stopping() as stopping:
         text = _text_follower(database) if options.fts else None
         with Watch(database, runs, text, options.jobs, options.executor) as watch:
             status.say(f"Watching; stop with Ctrl-C. Look at it with: datasette {database}" if status.is_shown else "")
-            progress = _progress(status, stopping)
+            progress, last_id = _progress(status, stopping), watch.first_id
             while not stopping.is_asked:
                 try:
                     look = watch.look(progress)
                 except Stopped:
                     break
                 read += look.read_bytes
+                last_id = _log(watch, look, last_id) if is_logged else last_id
                 status.say(" ".join(_troubles(runs, look)))
                 status.show(_state(watch))
                 stopping.sleep(every)
@@ -77,6 +79,20 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
             found = max(watch.last_id() - watch.first_id, 0), _count(watch.connection)
         if not options.quiet:
             click.echo(printable(_summary(database, time.monotonic() - started, read, *found)))
+
+
+def _log(watch: Watch, look: Look, last_id: int) -> int:
+    """Print a line of a log where a look found something; return the highest id of a trajectory until now."""
+    from .report import plural, size
+
+    if not look.read_bytes:
+        return last_id
+    now = watch.last_id()
+    found = [f"read {size(look.read_bytes)}", plural(max(now - last_id, 0), "new trajectory")]
+    line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {', '.join([*found, *_counts(watch)])}"
+    click.echo(printable(line))
+    sys.stdout.flush()  # whoever follows the log sees it now, and not when a buffer is full
+    return now
 
 
 def _finder(root: Root, options: Options) -> Any:
@@ -114,13 +130,19 @@ def _troubles(runs: Sequence[Followed], look: Look) -> list[str]:
 
 def _state(watch: Watch) -> str:
     new = max(watch.last_id() - watch.first_id, 0)
+    return ", ".join([f"watching: {new:,} new", *_counts(watch), time.strftime("%H:%M:%S")])
+
+
+def _counts(watch: Watch) -> list[str]:
+    """Return how much there is, the last step, and what is not finished yet."""
+    from .report import plural
+
     step, waiting = watch.connection.execute(
         "select max(step), (select count(*) from shards where state = 'waiting') from steps where trajectories > 0"
     ).fetchone()
-    parts = [f"watching: {_count(watch.connection):,} trajectories, {new:,} of them new"]
+    parts = [f"{_count(watch.connection):,} in all"]
     parts += [f"step {step}"] if step is not None else []
-    parts += [f"{waiting} unfinished line{'s' if waiting != 1 else ''}"] if waiting else []
-    return ", ".join([*parts, time.strftime("%H:%M:%S")])
+    return [*parts, *([plural(waiting, "unfinished line")] if waiting else [])]
 
 
 def _count(connection: sqlite3.Connection) -> int:
@@ -128,10 +150,11 @@ def _count(connection: sqlite3.Connection) -> int:
 
 
 def _summary(database: Path, seconds: float, read: int, new: int, count: int) -> str:
-    from .report import size
+    from .report import plural, size
 
     hours, minutes = divmod(int(seconds) // 60, 60)
     lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min" if minutes else f"{seconds:.0f} s"
     return (
-        f"Watched for {lasted}: {new:,} new trajectories, {size(read)} read; {database} holds {count:,} trajectories."
+        f"Watched for {lasted}: {plural(new, 'new trajectory')}, {size(read)} read; "
+        f"{database} holds {plural(count, 'trajectory')}."
     )
