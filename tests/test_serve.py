@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -93,9 +94,11 @@ def test_the_usual_port_or_a_free_one() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        assert chosen_port("127.0.0.1", number) == number  # a person's choice is theirs
+        with pytest.raises(click.ClickException, match=f"Cannot listen on 127.0.0.1:{number}: "):
+            chosen_port("127.0.0.1", number)  # its address would be somebody else's
         assert chosen_port("127.0.0.1", 0) not in (0, number)
         assert chosen_port("127.0.0.1", None) > 0
+    assert chosen_port("127.0.0.1", number) == number
 
 
 @pytest.mark.threat("T50")
@@ -123,7 +126,10 @@ def test_a_real_server_reads_a_step_when_it_is_opened(tmp_path: Path) -> None:
     )
     try:
         address = f"http://127.0.0.1:{port}/-/rltracer"
-        assert "first" in opened(address)
+        assert server.stdout
+        assert server.stdout.readline().decode().startswith(f"{address}  (")
+        with urlopen(address) as response:  # it answers as soon as its address is printed
+            assert "first" in response.read().decode()
         page = opened(f"{address}/i/browse/first/3?waited=1", until="a question")
         assert "prompt group" in page
         append(file, trace([message("user", "a later question")], id="later"))

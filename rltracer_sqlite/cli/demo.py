@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import click
+
+from . import printable
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("demo"))
-@click.option("--port", type=int, default=0, help="The port to serve on. Default: a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to serve on. Default: a free one.")
 @click.option("--no-serve", is_flag=True, help="Write and index the sample, but do not serve it.")
 def command(folder: Path, port: int, no_serve: bool) -> None:
     """Write a small sample run to FOLDER (default: demo), index it, and serve it with Datasette on this machine.
@@ -28,7 +29,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     from ..sample import write_sample
     from ..search import refresh_text
     from ..sources import source_for
-    from .report import counts
+    from .report import counts, plural
 
     run, database = folder / "run", folder / "demo.sqlite"
     try:
@@ -47,38 +48,22 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     finally:
         finish_writing(connection)
     remember_root(run)
-    click.echo(f"{database}: {found['trajectories']:,} trajectories in {found['steps']} steps")
+    click.echo(
+        printable(f"{database}: {plural(found['trajectories'], 'trajectory')} in {plural(found['steps'], 'step')}")
+    )
     if no_serve:
-        click.echo(f"Open it with: datasette {database} --setting suggest_facets off")
+        click.echo(f"Open it with: datasette {quote(str(database))} --setting suggest_facets off")
     else:
-        serve(database, port or free_port())
+        serve(database, port)
 
 
 def serve(database: Path, port: int) -> None:
     """Serve an index with Datasette on the loopback address, until it is stopped."""
     from ..browse.process import safe_environment
+    from .serve import LOOPBACK, Address, chosen_port, run_until_stopped
 
-    click.echo(f"http://127.0.0.1:{port}/{database.stem}  (stop with Ctrl-C)")
-    sys.stdout.flush()
-    arguments = [
-        "serve",
-        str(database),
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--setting",
-        "suggest_facets",
-        "off",
-    ]
-    try:
-        sys.exit(subprocess.call([sys.executable, "-m", "datasette", *arguments], env=safe_environment()))
-    except KeyboardInterrupt:
-        sys.exit(0)
-
-
-def free_port() -> int:
-    """Return a port that is free on the loopback address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    chosen = chosen_port(LOOPBACK, port)
+    place = ["--host", LOOPBACK, "--port", str(chosen), "--setting", "suggest_facets", "off"]
+    command_line = [sys.executable, "-m", "datasette", "serve", str(database), *place]
+    address = Address(LOOPBACK, chosen, f"http://{LOOPBACK}:{chosen}/{database.stem}  (stop with Ctrl-C)")
+    sys.exit(run_until_stopped(command_line, safe_environment(), address))

@@ -7,11 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -74,16 +75,15 @@ def command(
     file = prepare_index(root, index)
     config = browse_config(root, file, tokenizer, fts, is_loopback(host))
     chosen = chosen_port(host, port)
-    click.echo(f"http://{shown_host(host)}:{chosen}/-/rltracer  (stop with Ctrl-C)")
     if not is_loopback(host):
         click.echo("Whoever can reach this address can read these runs: Datasette asks for no password.", err=True)
-    sys.stdout.flush()
     with TemporaryDirectory(prefix="rltracer-") as folder:
         metadata = Path(folder) / "metadata.json"
         metadata.write_text(json.dumps(config), encoding="utf-8")
         command_line = [sys.executable, "-m", "datasette", *arguments(file, metadata, host, chosen)]
         beside = [_follower(file, str(root), every, config)] if watch else []
-        sys.exit(run_until_stopped(command_line, safe_environment(), beside))
+        address = Address(host, chosen, f"http://{shown_host(host)}:{chosen}/-/rltracer  (stop with Ctrl-C)")
+        sys.exit(run_until_stopped(command_line, safe_environment(), address, beside))
 
 
 def main() -> None:
@@ -91,15 +91,26 @@ def main() -> None:
     run(command)
 
 
-def run_until_stopped(command_line: list[str], environment: dict[str, str], beside: Sequence[list[str]] = ()) -> int:
+class Address(NamedTuple):
+    """Where a server listens, and what is printed when it does."""
+
+    host: str
+    port: int
+    text: str
+
+
+def run_until_stopped(
+    command_line: list[str], environment: dict[str, str], address: Address, beside: Sequence[list[str]] = ()
+) -> int:
     """Run a server and return its exit code, or 0 where it was stopped from the keyboard; it ends with this process.
 
-    The commands `beside` it run as long as it does.
+    Its address is printed when it can be opened. The commands `beside` it run as long as it does.
     """
     others = [subprocess.Popen(other, env=environment) for other in beside]
     process = subprocess.Popen(command_line, env=environment)
     signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
     try:
+        _announce(process, address)
         return process.wait()
     except KeyboardInterrupt:
         process.wait()  # the keyboard has told it too
@@ -109,6 +120,20 @@ def run_until_stopped(command_line: list[str], environment: dict[str, str], besi
             other.terminate()
         for other in others:
             other.wait()
+
+
+def _announce(process: subprocess.Popen[bytes], address: Address) -> None:
+    """Print an address as soon as it answers; nothing where the server ends before."""
+    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(address.host, address.host)
+    while process.poll() is None:
+        try:
+            socket.create_connection((host, address.port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+            continue
+        click.echo(address.text)
+        sys.stdout.flush()
+        return
 
 
 def _follower(index: Path, root: str, every: float, config: dict[str, Any]) -> list[str]:
@@ -153,17 +178,19 @@ def arguments(index: Path, metadata: Path, host: str, port: int) -> list[str]:
 
 
 def chosen_port(host: str, port: int | None) -> int:
-    """Return the port to listen on: the one that is given, else the usual one, else a free one."""
-    if port is not None and port != 0:
-        return port
-    for candidate in (PORT, 0) if port is None else (0,):
+    """Return the port to listen on: the one that is given, else the usual one, else a free one.
+
+    Raises ClickException where it is taken.
+    """
+    for candidate in (PORT, 0) if port is None else (port,):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, candidate))
             except OSError as error:
-                if candidate == 0:
-                    raise click.ClickException(f"Cannot listen on {printable(host)}: {error.strerror}.") from None
+                if candidate == 0 or port is not None:
+                    where = printable(shown_host(host)) + (f":{candidate}" if candidate else "")
+                    raise click.ClickException(f"Cannot listen on {where}: {error.strerror}.") from None
                 continue
             return int(probe.getsockname()[1])
     raise click.ClickException(f"There is no free port on {printable(host)}.")
