@@ -36,6 +36,14 @@ class Trajectory:
     record: dict[str, Any] = field(default_factory=dict)  # the decoded record of this trajectory alone
     read_tokens: Callable[[], list[Tokens | None]] = field(default=list, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        facts = [f"{len(self.messages)} message" + ("" if len(self.messages) == 1 else "s")]
+        facts += [f"{len(self.branches)} branches"] if len(self.branches) > 1 else []
+        known = {name: self.metadata.get(name) for name in ("reward", "step", "split", "env")}
+        facts += [f"{name} {_short(value)}" for name, value in known.items() if value is not None]
+        identity = self.metadata.get("id", self.metadata.get("uid"))
+        return f"<Trajectory{'' if identity is None else f' {_short(identity)}'}: {', '.join(facts)}>"
+
     @cached_property
     def branch_tokens(self) -> list[Tokens | None]:
         """The tokens of each branch and what is recorded about them; None for a branch without recorded ids."""
@@ -54,6 +62,9 @@ class TrajectoryRef:
     adapter: Adapter = field(repr=False)
     id: int
 
+    def __repr__(self) -> str:
+        return f"<TrajectoryRef {self.id} of {_place(self.adapter)}>"
+
     def load(self) -> Trajectory:
         """Decode the trajectory, reading its record's bytes only."""
         return self.adapter.load_trajectory(self.id)
@@ -68,6 +79,10 @@ class PromptGroup:
     key: str
     count: int
     preview: str
+
+    def __repr__(self) -> str:
+        counted = f"{self.count} trajector" + ("y" if self.count == 1 else "ies")
+        return f"<PromptGroup {_short(self.key[:12])} of {_step(self.step)}: {counted}, {_short(self.preview)}>"
 
     def trajectories(self) -> list[TrajectoryRef]:
         """Return references to the trajectories, in the order in which they were written. Decodes none."""
@@ -89,6 +104,9 @@ class RolloutStep:
     adapter: Adapter = field(repr=False)
     number: int | None
     prompt_parser: PromptParser | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<RolloutStep: {_step(self.number)} of {_place(self.adapter)}>"
 
     def prompts(self) -> list[PromptGroup]:
         """Return the prompt groups of the step. Reads what is new in this step's shards, and no others."""
@@ -130,6 +148,9 @@ class RLTracer:
         self.adapter: Adapter = adapter
         self.prompt_parser = prompt_parser
 
+    def __repr__(self) -> str:
+        return f"<RLTracer of {_place(self.adapter)}>"
+
     def steps(self) -> list[RolloutStep]:
         """Return the steps of the run. Opens no shard whose place tells its step."""
         return [RolloutStep(self.adapter, number, self.prompt_parser) for number in self.adapter.list_steps()]
@@ -139,3 +160,19 @@ class RLTracer:
         if number not in self.adapter.list_steps():
             raise KeyError(f"the run has no step {number}")
         return RolloutStep(self.adapter, number, self.prompt_parser)
+
+
+def _step(number: int | None) -> str:
+    return "no step" if number is None else f"step {number}"
+
+
+def _place(adapter: Adapter) -> str:
+    """Return where the run of an adapter is, or what it is called."""
+    where = getattr(adapter, "rollout_dir", None)
+    return type(adapter).__name__ if where is None else _short(str(where), 200)
+
+
+def _short(value: Any, most: int = 50) -> str:
+    """Return a value in one short line: what a model or a file says may hold anything."""
+    text = value if isinstance(value, (str, int, float)) else type(value).__name__
+    return repr(text if not isinstance(text, str) or len(text) <= most else text[: most - 1] + "…")
