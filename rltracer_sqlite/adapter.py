@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
-from .roots import Roots
+from .roots import Roots, allowed_tokenizer
 from .sources import missing, source_for, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, relist
@@ -55,6 +55,9 @@ class IndexedAdapter:
         self.index = Path(index) if index is not None else cached_index(self.rollout_dir)
         self._connection: sqlite3.Connection | None = None
         self._run_id: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {str(self.rollout_dir)!r}>"
 
     def list_steps(self) -> list[int | None]:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
@@ -202,14 +205,6 @@ def load_trajectory(
             trajectory.metadata[name] = row[name]
     trajectory.metadata["id"] = trajectory_id
     return trajectory
-
-
-def allowed_tokenizer(place: str | None, roots: Roots) -> tuple[str | None, str | None]:
-    """Return the tokenizer of a run as it may be used, or None and why not: an index is no more trusted in this."""
-    try:
-        return (str(roots.check_tokenizer(place)) if place else None), None
-    except LocatorError as error:
-        return None, str(error)
 
 
 def _read(row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots: Roots) -> Trajectory:

@@ -167,3 +167,11 @@ def forget_root(root: Root) -> bool:
 def _write(roots: list[Root]) -> None:
     with replacing(roots_file()) as file:
         file.write("".join(f"{path}\n" for path in roots).encode("utf-8", "surrogateescape"))
+
+
+def allowed_tokenizer(place: str | None, roots: Roots) -> tuple[str | None, str | None]:
+    """Return the tokenizer of a run as it may be used, or None and why not: an index is no more trusted in this."""
+    try:
+        return (str(roots.check_tokenizer(place)) if place else None), None
+    except LocatorError as error:
+        return None, str(error)

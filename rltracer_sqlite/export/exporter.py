@@ -12,14 +12,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .materialize import Written, written_rows
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
 from .write import format_of, lines, packed, refuse_target, replacing_all, write_rows
+
+if TYPE_CHECKING:
+    from .materialize import Written
 
 MOST_ATTEMPTS = 1000
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
@@ -91,6 +93,8 @@ class TraceDataExporter:
             return self._written(selection, path, summary_path, allow_empty)
 
     def _written(self, selection: Selection, path: Path, summary_path: Path, allow_empty: bool) -> ExportResult:
+        from .materialize import written_rows  # a dry run reads no record, and starts sooner without
+
         with replacing_all(path, summary_path) as (file, beside):
             for written in self._attempts(selection):
                 file.seek(0)
@@ -111,6 +115,8 @@ class TraceDataExporter:
 
         That is for a browser, to which nothing can be taken back once it has been sent.
         """
+        from .materialize import Written, written_rows
+
         with self._selected() as selection:
             written = Written()
             for written in self._attempts(selection):
@@ -126,6 +132,8 @@ class TraceDataExporter:
 
     def _attempts(self, selection: Selection) -> Iterator[Written]:
         """Yield once, and again with another selection for as long as a record proves to be no training data."""
+        from .materialize import Written
+
         reasons: Counter[str] = Counter()
         for _ in range(MOST_ATTEMPTS):
             written = Written(rejected=reasons)
@@ -154,4 +162,6 @@ class PreparedExport:
 
     def chunks(self, kind: str = "jsonl") -> Iterator[bytes]:
         """Yield the file in pieces, as JSONL or compressed as `kind` says (gzip, zstd)."""
+        from .materialize import Written, written_rows
+
         return packed(lines(written_rows(self.selection, Written(), self.progress)), kind)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..index import queries
 from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
-from ..roots import Roots
+from ..roots import Roots, allowed_tokenizer
 from ..sources import source_for, source_named
 from ..sources.base import Source
 from ..sources.places import Root, is_database, place, relist
@@ -141,8 +141,6 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
     first = spec.step_start if spec.step_start is not None else steps[0]
     last = spec.step_end if spec.step_end is not None else steps[1]
     success = f"{run.success_path} >= {run.success_threshold:g}"
-    from ..adapter import allowed_tokenizer
-
     source = source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
     return OpenRun(
         number, spec, index, run.id, spec.name or run.name, run.root, source, roots, success, first, last

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..adapter import allowed_tokenizer
 from ..index.plan import fingerprints
 from ..index.queries import Run, runs
-from ..roots import Roots
+from ..roots import Roots, allowed_tokenizer
 from ..sources import missing, source_named
 from ..sources.base import Source, SourceError
 from ..sources.files import open_shard
