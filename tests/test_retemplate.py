@@ -166,7 +166,7 @@ def test_compressed_files(place: Workplace, ending: str) -> None:
 
 def test_a_prompt_without_a_source_row_is_an_error_and_nothing_is_written(place: Workplace) -> None:
     inputs = [place.rows([sft_row(1)], "a.jsonl"), place.rows([sft_row(1), sft_row(9)], "b.jsonl")]
-    with pytest.raises(RetemplateError, match=r"1 prompts have no source row, .* row 2 of .*b\.jsonl"):
+    with pytest.raises(RetemplateError, match=r"1 prompt has no source row, .* row 2 of .*b\.jsonl"):
         place.run(inputs, [place.parquet([source_row(1)])])
     assert not (place.folder / "out").exists()
 
@@ -290,4 +290,4 @@ def test_the_command_prints_and_writes_its_report(place: Workplace) -> None:
     assert len(read_rows(place.folder / "out" / "2.jsonl")) == 1
     arguments[0] = place.rows([sft_row(9)], "9.jsonl")
     result = CliRunner().invoke(command, [str(one) for one in arguments])
-    assert (result.exit_code, "have no source row" in result.output) == (1, True)
+    assert (result.exit_code, "has no source row" in result.output) == (1, True)

@@ -189,7 +189,7 @@ def test_an_early_parquet_file(tmp_path: Path, tokenizer: TextTokenizer, with_te
 def test_without_pyarrow_the_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    with pytest.raises(SourceError, match=r"needs pyarrow: pip install 'datasette-rltracer\[retemplate\]'"):
+    with pytest.raises(SourceError, match=r"needs pyarrow: pip install 'datasette-rltracer\[parquet\]'"):
         scan(tmp_path, tmp_path / "a.parquet")
 
 

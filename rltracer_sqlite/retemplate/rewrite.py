@@ -136,8 +136,8 @@ def _refuse_missing(connection: sqlite3.Connection) -> None:
     count, first = connection.execute("select count(*), min(first) from wanted where prefix is null").fetchone()
     if count:
         raise RetemplateError(
-            f"{count:,} prompts have no source row, the first of them that of {first}. Is the template the one that "
-            "these prompts were made with, and are all sources given?"
+            f"{count:,} {'prompt has' if count == 1 else 'prompts have'} no source row, first that of {first}. "
+            "Is the template the one that these prompts were made with, and are all sources given?"
         )
 
 
@@ -221,7 +221,7 @@ def _source_rows(source: TemplateSource) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise RetemplateError("Reading Parquet needs pyarrow: pip install 'datasette-rltracer[retemplate]'.") from None
+        raise RetemplateError("Reading Parquet needs pyarrow: pip install 'datasette-rltracer[parquet]'.") from None
     try:
         with pyarrow.parquet.ParquetFile(source.parquet) as parquet:
             column = _column(source, parquet.schema_arrow)

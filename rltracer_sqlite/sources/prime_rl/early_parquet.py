@@ -12,7 +12,7 @@ from ..places import Root
 from ..table.parquet import ParquetError, batched_rows, decoding
 from .samples import Batch, Found, Sample, finite
 
-INSTALL = "pip install 'datasette-rltracer[retemplate]'"
+INSTALL = "pip install 'datasette-rltracer[parquet]'"
 FACTS = ("task_type", "problem_id", "seed", "target_lengths", "task_rewards", "length_penalties", "step", "temperature")
 
 
