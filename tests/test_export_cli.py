@@ -68,7 +68,7 @@ def test_options(tmp_path: Path, database: Path, options: list[str], expected: s
 
 def test_a_run_folder_needs_no_index(tmp_path: Path) -> None:
     root = write_steps(tmp_path / "run", {1: [rollout("a")]})
-    assert "Wrote 1 rows" in run(root, "-o", tmp_path / "out.jsonl").output
+    assert "Wrote 1 row to" in run(root, "-o", tmp_path / "out.jsonl").output
 
 
 def test_rl_from_data_and_from_traces(tmp_path: Path) -> None:

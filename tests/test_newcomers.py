@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import rltracer_sqlite.cli
 import rltracer_sqlite.cli.index
+from rltracer_sqlite import RLTracer, Trajectory, open_run
 from rltracer_sqlite.browse.find import several_runs
 from rltracer_sqlite.cli.columns import width_of, wrapped
+from rltracer_sqlite.cli.plot import CHARTS
 from rltracer_sqlite.sample import write_sample
 from tests.index_factory import make_index
 from tests.indexing import rows, value
@@ -265,3 +270,47 @@ def test_wrong_arguments_are_2_and_faults_1(
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_index(tmp_path_factory.mktemp("two") / "two.sqlite", [{"run": "a"}, {"run": "b"}])
+
+
+def test_objects_are_printed_in_a_short_line(demo: Path) -> None:
+    tracer = RLTracer(open_run(demo / "x.sqlite"))
+    group = tracer.step(8).prompts()[0]
+    reference = group.trajectory(0)
+    assert repr(tracer) == f"<RLTracer of {str(demo / 'run')!r}>"
+    assert repr(tracer.step(8)) == f"<RolloutStep: step 8 of {str(demo / 'run')!r}>"
+    assert re.fullmatch(r"<PromptGroup '[0-9a-f]{12}' of step 8: 4 trajectories, '.{10,50}'>", repr(group))
+    assert repr(reference) == f"<TrajectoryRef {reference.id} of {str(demo / 'run')!r}>"
+    assert re.fullmatch(rf"<Trajectory {reference.id}: 3 messages, reward .*, step 8, split .*>", str(reference.load()))
+    hostile = Trajectory([], {"id": 1, "env": "\x1b[2J" + "x" * 10_000, "reward": [1] * 10_000}, raw=b"x" * 10_000)
+    assert len(repr(hostile)) < 200
+    assert "\x1b" not in repr(hostile)
+
+
+def test_a_dry_run_of_an_export_imports_nothing_that_reads_records(demo: Path) -> None:
+    code = (
+        f"import sys; sys.argv[1:] = ['export', {str(demo / 'x.sqlite')!r}, '--dry-run']\n"
+        "from rltracer_sqlite.cli import main\n"
+        "try:\n    main()\nfinally:\n    print(*sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    assert "Selected " in done.stdout, done.stderr
+    read = ("rltracer_sqlite.export.materialize", "rltracer_sqlite.messages", "urllib.request", "datasette")
+    assert not set(read) & set(done.stdout.splitlines()[-1].split())
+
+
+def test_an_analysis_says_what_it_replaces_and_counts_windows_of_steps(demo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "analysis"
+    first = rltracer("analyze", demo / "x.sqlite", "-o", folder, "--window", 8).stdout
+    assert " in 1 window of steps (eval, train)\n" in first
+    assert f"Written to {folder}: report.md" in first
+    assert (
+        f"Written to {folder} in place of an earlier analysis: "
+        in rltracer("analyze", demo / "x.sqlite", "-o", folder).stdout
+    )
+
+
+def test_the_help_of_plot_names_the_charts_on_one_line() -> None:
+    help_text = rltracer("plot", "--help").stdout
+    assert "DATABASE CHART\n" in help_text
+    for chart in CHARTS:
+        assert chart.replace("_", "-") in help_text

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 @click.command("analyze", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("analysis"), help="The folder to write to."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("analysis"),
+    help="The folder to write to; the files of an earlier analysis in it are replaced. Default: analysis.",
 )
 @click.option("--run", help="Only this run of an index, by name or number. Default: all of them.")
 @click.option("--window", type=click.IntRange(min=0), default=40, help="Steps per window; 0: all in one. Default: 40.")
@@ -52,7 +56,7 @@ def command(
     \b
     Examples:
       rltracer analyze run.sqlite --split train --window 40 --k 1,4
-      rltracer analyze /data/run-a /data/run-b --success 'rewards.reward.score >= 0.5' -o compared
+      rltracer analyze /data/run-a /data/run-b --success 'reward >= 0.5' -o compared
     """
     from ..analysis import Selection, write_analysis
     from ..passrates import SuccessRuleError
@@ -65,13 +69,15 @@ def command(
         runs = [found for path in paths for found in _analyse(path, run, selection, sizes, tokenizer)]
     except SuccessRuleError as error:
         raise click.ClickException(printable(f"{error}.")) from None
+    is_replaced = (output / "analysis.json").exists()
     try:
         write_analysis(output, selection, sizes, runs)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
     for analysis in runs:
         click.echo(_summary(analysis))
-    click.echo(printable(f"Written to {output}: report.md, prompts.csv, windows.csv and more"))
+    where = f"{output} in place of an earlier analysis" if is_replaced else str(output)
+    click.echo(printable(f"Written to {where}: report.md, prompts.csv, windows.csv and more"))
 
 
 def parse_ks(text: str) -> list[int]:
@@ -143,11 +149,14 @@ def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
 
 def _summary(analysis: RunAnalysis) -> str:
     from ..analysis.runs import count_scored
+    from .report import plural
 
     counts = count_scored(analysis)
     unscored = f", {counts['unscored']:,} without a value" if counts["unscored"] else ""
-    windows = len({(window.window, window.split) for window in analysis.windows})
+    windows = plural(len({window.window for window in analysis.windows}), "window")
+    splits = {window.split or "not recorded" for window in analysis.windows}
+    apart = f" ({', '.join(sorted(splits))})" if len(splits) > 1 else ""
     return printable(
-        f"{analysis.run}: {analysis.rule}; {counts['scored']:,} scored trajectories{unscored}; "
-        f"{len(analysis.metrics):,} rows of prompts in {windows:,} windows"
+        f"{analysis.run}: {analysis.rule}; {plural(counts['scored'], 'scored trajectory')}{unscored}; "
+        f"{plural(len(analysis.metrics), 'row')} of prompts in {windows} of steps{apart}"
     )

@@ -125,8 +125,10 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     finally:
         _clear_progress()
     if not quiet:
+        from .report import plural
+
         click.echo(report(result.summary))
-        click.echo(printable(f"Wrote {result.row_count:,} rows to {output}; summary: {result.summary_path}"))
+        click.echo(printable(f"Wrote {plural(result.row_count, 'row')} to {output}; summary: {result.summary_path}"))
 
 
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
@@ -185,21 +187,24 @@ def _preferences(options: dict[str, Any]) -> ExportPreferences:
 
 def report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
-    unit = told["unit"]
+    from .report import plural
+
+    unit = "pair" if told["unit"] == "pairs" else "trajectory"
     width = max(len(step["stage"]) for step in told["funnel"])
     lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
     for step in told["funnel"]:
         dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
         lines.append(f"{step['stage']:<{width}}  {step['left']:>10,}  {dropped}")
     lines.append(
-        f"Selected {told['selected_count']:,} {unit} of {told['eligible_prompt_groups']:,} eligible prompt groups."
+        f"Selected {plural(told['selected_count'], unit)} of "
+        f"{plural(told['eligible_prompt_groups'], 'eligible prompt group')}."
     )
     lines += told.get("notes", [])
     lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
     lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
     if told.get("rows_without_tool_definitions"):
         count = told["rows_without_tool_definitions"]
-        lines.append(f"Note: {count:,} rows call tools that their records do not define.")
+        lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")
     return printable("\n".join(lines))
 
 

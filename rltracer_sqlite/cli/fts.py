@@ -85,17 +85,17 @@ class TextProgress:
 
 def text_report(done: TextRefreshed, database: Path) -> str:
     """Return what a pass over the texts did, with the bytes of text that it read a second."""
-    from .report import size
+    from .report import plural, size
 
     rate = f", {size(done.bytes / done.seconds)} of text a second" if done.bytes and done.seconds else ""
     lines = [
-        f"{done.trajectories:,} trajectories added, {size(done.bytes)} of text in {done.seconds:.2f} s{rate}",
-        f"{done.searchable:,} of {done.total:,} trajectories can be searched",
+        f"{plural(done.trajectories, 'trajectory')} added, {size(done.bytes)} of text in {done.seconds:.2f} s{rate}",
+        f"{done.searchable:,} of {plural(done.total, 'trajectory')} can be searched",
     ]
     if done.rebuilt:
         lines.insert(0, "Built anew.")
     if done.unreadable:
-        lines.append(f"{done.unreadable:,} records could not be read")
+        lines.append(f"{plural(done.unreadable, 'record')} could not be read")
     if done.changed:
         lines.append(
             f"{done.changed:,} trajectories were rewritten since, and are still found by their old words. "

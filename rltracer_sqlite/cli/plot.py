@@ -14,7 +14,7 @@ FORMATS = (".svg", ".png", ".html")
 
 @click.command("plot", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("database", type=click.Path(path_type=Path))
-@click.argument("chart", type=click.Choice([name.replace("_", "-") for name in CHARTS]))
+@click.argument("chart", type=click.Choice([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file: .svg, .png or .html.")
 @click.option("--run", help="Which run, by name or number, where the index holds several.")
 @click.option("--split", help="Only this split, for example train or eval.")
@@ -38,6 +38,8 @@ def command(
     scale: float,
 ) -> None:
     """Draw a chart of a run in DATABASE, the same as on its page.
+
+    CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.

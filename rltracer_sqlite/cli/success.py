@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("success", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("run", required=False)
-@click.option("--rule", help="The new rule, for example 'rewards.reward.score >= 0.5'. Without it: show the rules.")
+@click.option("--rule", help="The new rule, for example 'reward >= 0.5'. Without it: show the rules.")
 def command(database: Path, run: str | None, rule: str | None) -> None:
     """Show or change what counts as a success. RUN is a run's name or number; without it every run.
 
@@ -27,7 +27,7 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     \b
     Examples:
       rltracer success run.sqlite
-      rltracer success run.sqlite my-run --rule 'rewards.reward.score >= 0.5'
+      rltracer success run.sqlite my-run --rule 'reward >= 0.5'
     """
     from contextlib import closing
 
