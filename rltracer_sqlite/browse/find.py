@@ -10,9 +10,8 @@ from pathlib import Path
 
 from ..sources.base import SourceError
 from ..sources.files import is_name_inside
-from ..sources.places import FILE, Listed, base_folder, walk
+from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
-from ..sources.table.files import SKIPPED_FOLDERS
 
 ENDINGS = (".jsonl", ".jsonl.zst", ".bin", ".pt", ".parquet")
 # Weights and data sets have these endings too; only a known place makes them rollouts.

@@ -19,6 +19,8 @@ FileStatus: TypeAlias = Callable[[str], Status]
 
 SQLITE_HEADER = b"SQLite format 3\0"
 FILE, LINK, CLOSED = "file", "link", "closed"
+# Folders that hold weights or a tracker's own files, and often very many of them.
+SKIPPED_FOLDERS = frozenset({"checkpoints", "weights", "wandb", "node_modules", "__pycache__"})
 
 
 class Listed(NamedTuple):

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..base import Shard, SourceError
-from ..places import CLOSED, LINK, Root, base_folder, walk
+from ..places import CLOSED, LINK, SKIPPED_FOLDERS, Root, base_folder, walk
 
 PACKED = ".zst"
 # Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
-SKIPPED_FOLDERS = frozenset({"weights", "checkpoints", "broadcasts", "wandb", "live", "node_modules", "__pycache__"})
+PASSED_OVER = SKIPPED_FOLDERS | {"broadcasts", "live"}
 SKIPPED_FILES = re.compile(r"(\.index\.jsonl|^metrics\.jsonl|^index\.jsonl|^\..*)$")
 
 LAYOUTS: list[tuple[str, re.Pattern[str]]] = [
@@ -63,7 +63,7 @@ def find_shards(root: Root) -> Iterator[Shard]:
 
 def shard_files(root: Root) -> Iterator[str]:
     """Yield the path of each file that may be a shard, packed or not, and of what has to be told as not readable."""
-    for path, what in walk(root, SKIPPED_FOLDERS):
+    for path, what in walk(root, PASSED_OVER):
         if what == CLOSED:
             yield path  # opening it will fail, and say why
         elif what == LINK:

@@ -8,14 +8,12 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from ..base import Shard, SourceError
-from ..places import CLOSED, Root, base_folder, walk
+from ..places import CLOSED, SKIPPED_FOLDERS, Root, base_folder, walk
 from .mapping import ENDINGS, Mapping
 
 PACKED = ".zst"
 ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
 LAYOUTS = {".parquet": "parquet", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
-# Folders that hold weights or a tracker's own files, and often very many of them.
-SKIPPED_FOLDERS = frozenset({"checkpoints", "weights", "wandb", "node_modules", "__pycache__"})
 MOST_VISITED = 50_000  # files looked at before a folder is said not to be recognised
 
 
