@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from ..index import queries
@@ -88,11 +89,17 @@ class OpenRun:
     id: int
     name: str
     stored_root: str
-    source: Source
+    known: queries.Run  # as the index keeps it
     roots: Roots
     success: str  # the success rule, for the summary
     step_first: int | None  # the window's origin
     step_last: int | None
+
+    @cached_property
+    def source(self) -> Source:
+        """The source that reads the run's records. Raises SourceError where it is not installed."""
+        tokenizer, _ = allowed_tokenizer(self.known.tokenizer, self.roots)
+        return source_named(self.known.source, tokenizer, self.known.mapping)
 
     def root(self) -> Root:
         """Return the folder of the run. Raises RootNotAllowed where it may not be read here."""
@@ -141,9 +148,8 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
     first = spec.step_start if spec.step_start is not None else steps[0]
     last = spec.step_end if spec.step_end is not None else steps[1]
     success = f"{run.success_path} >= {run.success_threshold:g}"
-    source = source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
     return OpenRun(
-        number, spec, index, run.id, spec.name or run.name, run.root, source, roots, success, first, last
+        number, spec, index, run.id, spec.name or run.name, run.root, run, roots, success, first, last
     )  # fmt: skip
 
 
