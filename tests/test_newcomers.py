@@ -233,7 +233,7 @@ def test_problems_are_counted_and_listed(tmp_path: Path) -> None:
         (["inspect"], 2, "Give one index or run"),
         (["inspect", "{db}", "--run", "{db}"], 2, "Give one index or run"),
         (["inspect", "{two}"], 2, "It holds: a, b. Give one with --name."),
-        (["inspect", "{two}", "--name", "c"], 2, "has no run 'c'. It holds: a, b. Give one with --name."),
+        (["inspect", "{two}", "--name", "c"], 2, "has no run 'c'. It holds: a, b."),
         (["inspect", "{db}", "--step", "99"], 1, "The run has no step 99; it has 1–8."),
         (["inspect", "nope.sqlite"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
         (["export", "nope.sqlite", "--dry-run"], 1, "Make it with: rltracer-index nope.sqlite RUN"),

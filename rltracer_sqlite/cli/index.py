@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -192,7 +193,8 @@ def _refuse_swapped(database: Path, roots: tuple[Root, ...]) -> None:
         return
     for root in roots:
         if is_database(root) or (isinstance(root, Path) and not root.exists() and (is_run or root.suffix in DATABASES)):
-            raise click.UsageError(printable(f"DATABASE comes first: rltracer-index {root} {database}"))
+            order = " ".join(quote(str(path)) for path in (root, database))
+            raise click.UsageError(printable(f"DATABASE comes first: rltracer-index {order}"))
 
 
 def _rebuild(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
@@ -344,7 +346,7 @@ def _check_rule(connection: sqlite3.Connection, results: list[Refreshed], path: 
         why = f"No trajectory of {names} records {path}"
     except SuccessRuleError as error:
         why = str(error)
-    click.echo(printable(f"Warning: {why}. Nothing is scored by it; set another rule with rltracer success."), err=True)
+    click.echo(printable(f"Warning: {why}. Nothing is scored by it; rltracer success sets another rule."), err=True)
 
 
 def find_source(root: Root, options: Options) -> Source:

@@ -88,7 +88,8 @@ def _adapter(place: Root, name: str | None, tokenizer: str | None) -> IndexedAda
     try:
         return adapter_for(place, name, tokenizer)
     except WhichRunError as error:
-        raise click.UsageError(printable(f"{error} Give one with --name.")) from None
+        how = " Give one with --name." if name is None else ""
+        raise click.UsageError(printable(f"{error}{how}")) from None
 
 
 def dump(value: Any) -> str:

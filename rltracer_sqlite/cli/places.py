@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,10 +56,11 @@ def refuse_several(root: Root, otherwise: str = "") -> None:
     found = several_runs(root)
     if not found:
         return
+    folder = quote(str(root))
     depths = {path.count("/") + 1 for path in found}
-    each = f"{root}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
+    each = f"{folder}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
     names = ", ".join(found[:MOST_NAMED]) + (f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else "")
     raise SourceError(
         f"{root} is no run, and holds {len(found)} of them: {names}. Give {each} instead, or look at all of them with: "
-        f"rltracer serve --browse-root {root}{otherwise}"
+        f"rltracer serve --browse-root {folder}{otherwise}"
     )
