@@ -64,8 +64,10 @@ def test_a_folder_of_runs_is_not_merged_into_one(tmp_path: Path) -> None:
     assert f"is no run, and holds 2 of them: a, b. Give {tmp_path}/runs/* instead" in done.stderr
     assert "rltracer serve --browse-root" in done.stderr
     assert not (tmp_path / "x.sqlite").exists()
+    assert "holds 2 of them" in sentence(index(tmp_path / "x.sqlite", tmp_path / "runs", "--watch"))
     for _ in range(2):  # what is indexed so can be read on without its name
         assert index(tmp_path / "x.sqlite", tmp_path / "runs", *([] if _ else ["--name", "one"])).returncode == 0
+    assert "Give one of them instead" in sentence(rltracer("inspect", tmp_path / "runs"))
     for line in (["inspect", tmp_path / "runs"], ["analyze", tmp_path / "runs", "-o", tmp_path / "analysis"]):
         assert "holds 2 of them: a, b" in sentence(rltracer(*line))
 

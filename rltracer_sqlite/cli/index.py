@@ -139,6 +139,8 @@ def command(
 
         if rebuild or discover:
             raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
+        for root in runs:
+            _refuse_merging(root, options, database)
         watch_runs(database, runs, options, every)
         return
     from ..index.database import remove_database
@@ -262,12 +264,17 @@ def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tu
     for root in roots:
         try:
             source = find_source(root, options)
-            if options.name is None and not _is_known(root, shown):
-                refuse_several(root, ". With --name they are read as one run.")
+            _refuse_merging(root, options, shown)
             found.append((root, source))
         except SourceError as error:
             faults.append(str(error))
     return found, faults
+
+
+def _refuse_merging(root: Root, options: Options, database: Path) -> None:
+    """Raise SourceError for a folder of several runs, unless it is named as one or is one in the database already."""
+    if options.name is None and not _is_known(root, database):
+        refuse_several(root, ". With --name they are read as one run.")
 
 
 def _is_known(root: Root, database: Path) -> bool:

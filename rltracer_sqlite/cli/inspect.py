@@ -84,7 +84,7 @@ def command(
 def _adapter(place: Root, name: str | None, tokenizer: str | None) -> IndexedAdapter:
     from ..adapter import WhichRunError, adapter_for
 
-    check_run(place)
+    check_run(place, takes_several=False)
     try:
         return adapter_for(place, name, tokenizer)
     except WhichRunError as error:

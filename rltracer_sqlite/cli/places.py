@@ -34,16 +34,19 @@ class Place(click.Path):
 RUN = Place(path_type=Path, readable=False)
 
 
-def check_run(root: Root) -> None:
-    """Raise IndexFileError for an index that is not there, and SourceError for a folder of several runs."""
+def check_run(root: Root, takes_several: bool = True) -> None:
+    """Raise IndexFileError for an index that is not there, and SourceError for a folder of several runs.
+
+    `takes_several`: the command takes the places of several runs.
+    """
     if isinstance(root, Path) and root.suffix in DATABASES and not root.exists():
         from ..index.database import open_index
 
         open_index(root)  # says how to make it
-    refuse_several(root)
+    refuse_several(root, takes_several=takes_several)
 
 
-def refuse_several(root: Root, otherwise: str = "") -> None:
+def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) -> None:
     """Raise SourceError where a folder of this machine holds several runs and is none itself.
 
     `otherwise` is a further sentence, which says what else can be done.
@@ -59,6 +62,7 @@ def refuse_several(root: Root, otherwise: str = "") -> None:
     folder = quote(str(root))
     depths = {path.count("/") + 1 for path in found}
     each = f"{folder}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
+    each = each if takes_several else "one of them"
     names = ", ".join(found[:MOST_NAMED]) + (f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else "")
     raise SourceError(
         f"{root} is no run, and holds {len(found)} of them: {names}. Give {each} instead, or look at all of them with: "
