@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,13 +13,13 @@ from . import UNSEEN, escaped, printable
 from .columns import cut, screen_width, width_of, wrapped
 from .places import RUN, check_run
 from .report import plural, ranges
+from .trajectory import trajectory_json, trajectory_lines
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..model import PromptGroup, Trajectory
+    from ..model import PromptGroup
     from ..sources.places import Root
 
-MAX_TEXT = 4000
 STEP_FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean")
 
 
@@ -70,7 +70,7 @@ def command(
         lines = _problems(adapter, as_json)
     elif trajectory is not None:
         loaded = adapter.load_trajectory(trajectory)
-        lines = iter([dump(_as_json(loaded))]) if as_json else _trajectory(loaded, branch, full)
+        lines = iter([dump(trajectory_json(loaded))]) if as_json else trajectory_lines(loaded, branch, full)
     elif prompt is not None:
         lines = _prompt(adapter, step, prompt, as_json)
     elif step is not None:
@@ -232,88 +232,6 @@ def _row(row: dict[str, Any]) -> str:
         f"  {row['id']:7}  {success:>7}  {_rate(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}  {stopped}"
     )
     return cut(line, screen_width())
-
-
-def _as_json(trajectory: Trajectory) -> dict[str, Any]:
-    return {
-        "messages": trajectory.messages,
-        "metadata": trajectory.metadata,
-        "branches": trajectory.branches,
-        "tools": trajectory.tools,
-    }
-
-
-def _trajectory(trajectory: Trajectory, branch: int | None, is_full: bool) -> Iterator[str]:
-    from ..sources.base import SourceError
-
-    count = len(trajectory.branches)
-    number = count if branch is None else branch
-    if branch is not None and not 1 <= branch <= count:
-        branches = "1 branch" if count == 1 else f"{count} branches"
-        raise SourceError(f"The trajectory has {branches}; there is no branch {branch}.")
-    for line in _facts(trajectory.metadata):
-        yield from wrapped(printable(line), screen_width())
-    if count > 1:
-        yield f"branch {number} of {count}; --branch N shows another"
-    messages = trajectory.branches[number - 1] if trajectory.branches else trajectory.messages
-    for position, message in enumerate(messages, start=1):
-        yield from _message(position, message, is_full)
-
-
-def _facts(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield what is recorded of a trajectory beside its messages, and where its record is."""
-    step, split = _value(facts.get("step")), _value(facts.get("split"))
-    yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
-    yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
-    for name, reward in facts["rewards"].items():
-        yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"
-    if facts["metrics"]:
-        yield "  " + ", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items())
-    done = facts["completion"]
-    yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
-    for error in facts["errors"]:
-        yield f"error: {_error(error)}"[:500]
-    place = facts["locator"]
-    line = f" line {place['line']}" if place.get("line") else ""
-    # The first and the last byte, as on the trajectory's page.
-    last = place["byte_offset"] + place["byte_length"] - 1
-    yield f"{place['path']}{line} · bytes {place['byte_offset']:,} – {last:,}"
-
-
-def _error(error: Any) -> str:
-    if isinstance(error, dict):
-        return f"{error.get('type') or error.get('error') or 'error'}: {error.get('message') or ''}"
-    return str(error)
-
-
-def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[str]:
-    from ..messages import content_text
-
-    yield ""
-    head = cut(f"── #{position} {message['role']} ", screen_width() - 2)
-    yield head + "─" * (screen_width() - 1 - width_of(head))
-    if message.get("reasoning_content"):
-        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full)
-    if message.get("content"):
-        yield from _text(content_text(message["content"]), is_full)
-    for call in message.get("tool_calls", ()):
-        function = call["function"]
-        yield from _text(f"→ {function['name']}({function['arguments']})", is_full)
-
-
-def _text(text: str, is_full: bool) -> Iterable[str]:
-    if is_full:
-        yield printable(text)
-        return
-    yield from wrapped(printable(text[:MAX_TEXT]), screen_width())
-    if len(text) > MAX_TEXT:
-        yield f"… {len(text) - MAX_TEXT:,} of {len(text):,} characters more; --full shows them"
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "not recorded"
-    return f"{value:.4g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
 if __name__ == "__main__":

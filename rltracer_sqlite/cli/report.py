@@ -15,7 +15,7 @@ from . import printable
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
     from ..sources.places import Root
-    from .index import Options
+    from .indexing import Options
 
 MAX_ASIDE = 10
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..search.refresh import Progress
     from ..sources.places import Root
     from ..stopping import Stopping
-    from .index import Options
+    from .indexing import Options
 
 
 class Status:
@@ -96,7 +96,7 @@ def _log(watch: Watch, look: Look, last_id: int) -> int:
 
 
 def _finder(root: Root, options: Options) -> Any:
-    from .index import find_source, remember
+    from .indexing import find_source, remember
 
     def find() -> Any:
         source = find_source(root, options)

@@ -1,0 +1,264 @@
+"""What `rltracer-index` does with the runs that it was given: index each, say what is wrong with one, and go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import printable
+from .places import refuse_several
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..index.refresh import Refreshed
+    from ..sources.base import Source
+    from ..sources.places import Root
+
+    Sources = list[tuple[Root, Source]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asked for, beside the database and the runs."""
+
+    steps: Callable[[int | None], bool]
+    asked_steps: str | None  # as they were written
+    rule: tuple[str, float] | None
+    discover: bool
+    name: str | None
+    tokenizer: str | None
+    layout: str | None
+    mapping: Path | None
+    fts: bool
+    rebuild: bool
+    quiet: bool
+    jobs: int | None
+    executor: str | None
+
+
+def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
+    """Index into a file beside the database, and put it in its place when all went well."""
+    from ..index.database import remove_database, replace_database
+
+    searchable = _check_all_named(database, roots)
+    options = replace(options, fts=options.fts or searchable)
+    beside = beside_of(database)
+    try:
+        found = index_runs(beside, roots, options, database)
+        if found:
+            replace_database(beside, database)
+        return found
+    finally:
+        remove_database(beside)
+
+
+def beside_of(database: Path) -> Path:
+    """Return the file that a database is rebuilt in."""
+    return Path(f"{database}.rebuilding")
+
+
+def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
+    """Refuse to rebuild a database that holds further runs: they would be gone. Say whether it holds full text."""
+    from ..index.database import IndexFileError, open_index
+    from ..index.queries import runs
+    from ..search import has_text
+
+    if not database.exists():
+        return False
+    connection = open_index(database)
+    try:
+        named = {str(root.resolve()) for root in roots}
+        others = [known.root for known in runs(connection) if known.root not in named]
+        searchable = has_text(connection)
+    finally:
+        connection.close()
+    if others:
+        raise IndexFileError(f"{database} also holds {', '.join(others)}: name these runs too to rebuild it.")
+    return searchable
+
+
+def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: Path) -> bool:
+    """Index each run into `target` and print the summary; say whether every run gave trajectories.
+
+    What is wrong with a run is said, and the others are indexed all the same.
+    """
+    started = time.perf_counter()
+    # Every run is looked at before the database is touched: wrong paths alone change nothing.
+    sources, faults = _found_sources(roots, options, shown)
+    if sources:
+        faults += _index_found(target, sources, options, shown, started)
+    for message in faults:
+        click.echo(f"Error: {printable(message)}", err=True)
+    return not faults
+
+
+def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tuple[Sources, list[str]]:
+    """Return the runs with what reads them, and a sentence for each one that nothing reads."""
+    from ..sources.base import SourceError
+
+    found: Sources = []
+    faults = []
+    for root in roots:
+        try:
+            source = find_source(root, options)
+            refuse_merging(root, options, shown)
+            found.append((root, source))
+        except SourceError as error:
+            faults.append(str(error))
+    return found, faults
+
+
+def refuse_merging(root: Root, options: Options, database: Path) -> None:
+    """Raise SourceError for a folder of several runs, unless it is named as one or is one in the database already."""
+    if options.name is None and not _is_known(root, database):
+        refuse_several(root, ". With --name they are read as one run.")
+
+
+def _is_known(root: Root, database: Path) -> bool:
+    """Say whether a run has been indexed before."""
+    from ..index.database import IndexFileError, open_index
+    from ..index.queries import runs
+
+    try:
+        connection = open_index(database)
+    except IndexFileError:
+        return False
+    try:
+        return str(root.resolve()) in {known.root for known in runs(connection)}
+    finally:
+        connection.close()
+
+
+def _index_found(target: Path, sources: Sources, options: Options, shown: Path, started: float) -> list[str]:
+    """Index runs, print the summary, and return a sentence for each run that gave no trajectory."""
+    from ..index.database import finish_writing, open_for_writing, remove_database
+    from ..sources.base import SourceError
+    from .report import nothing_found, summary
+
+    existed = target.exists()
+    connection = open_for_writing(target)
+    results: list[Refreshed] = []
+    faults: list[str] = []
+    try:
+        for root, source in sources:
+            try:
+                done = _index_run(connection, source, root, options)
+            except SourceError as error:
+                faults.append(str(error))
+                continue
+            missing = nothing_found(connection, done, options)
+            if missing is None:
+                results.append(done)
+            else:
+                faults.append(missing)
+        if options.fts and results:
+            _make_searchable(connection, shown, options.quiet)
+        if not options.quiet and results:
+            click.echo(summary(connection, results, time.perf_counter() - started, shown, options))
+        if options.rule and not options.discover and results:
+            _check_rule(connection, results, options.rule[0])
+        return faults
+    finally:
+        useless = not results and not existed and _holds_nothing(connection)
+        finish_writing(connection)
+        if useless:
+            remove_database(target)
+
+
+def _holds_nothing(connection: sqlite3.Connection) -> bool:
+    import sqlite3
+
+    try:
+        return not connection.execute("select 1 from trajectories limit 1").fetchone()
+    except sqlite3.Error:
+        return False  # it cannot be read now, and may hold something all the same
+
+
+def _check_rule(connection: sqlite3.Connection, results: list[Refreshed], path: str) -> None:
+    """Warn where a rule that was asked for scores nothing, and name what is recorded under similar paths."""
+    from ..passrates import SuccessRuleError, success_column
+    from .report import counts
+
+    unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
+    if not unscored:
+        return
+    try:
+        success_column(connection, path)
+        names = ", ".join(
+            connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0] for run_id in unscored
+        )
+        why = f"No trajectory of {names} records {path}"
+    except SuccessRuleError as error:
+        why = str(error)
+    click.echo(printable(f"Warning: {why}. Nothing is scored by it; rltracer success sets another rule."), err=True)
+
+
+def find_source(root: Root, options: Options) -> Source:
+    """Return the source that reads the run at `root`. Raises SourceError where none does."""
+    if options.mapping is None:
+        from ..sources import source_for
+
+        return source_for(root, options.tokenizer, options.layout)
+    from ..sources import missing
+    from ..sources.base import SourceError
+    from ..sources.table import mapping_source
+
+    source = mapping_source(options.mapping, options.tokenizer)
+    if not root.exists():
+        raise SourceError(missing(root))
+    next(iter(source.shards(root)), None)  # raises where the mapping fits no file
+    return source
+
+
+def _index_run(connection: sqlite3.Connection, source: Source, root: Root, options: Options) -> Refreshed:
+    from ..index.refresh import refresh_run
+    from ..index.runs import ensure_run, set_success
+    from .report import ProgressBar
+
+    run_id = ensure_run(connection, source, root, options.name)
+    if options.rule:
+        set_success(connection, run_id, *options.rule)
+    with ProgressBar(root, options.quiet) as progress:
+        done = refresh_run(
+            connection, source, root, run_id, options.steps, options.discover, progress,
+            processes=options.jobs, executor=options.executor,
+        )  # fmt: skip
+    remember(root, options.tokenizer)
+    return done
+
+
+def found_tokenizer(place: str) -> str:
+    """Return the place of a tokenizer as the index keeps it. Raises SourceError where there is none."""
+    from ..tokens.tokenizer import load_tokenizer
+
+    load_tokenizer(place)
+    return str(Path(place).expanduser().absolute())
+
+
+def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool) -> None:
+    from ..roots import Roots
+    from ..search import refresh_text
+    from .fts import text_report
+
+    done = refresh_text(connection, Roots.for_database(database))
+    if not quiet:
+        click.echo(text_report(done, database))
+
+
+def remember(root: Root, tokenizer: str | None) -> None:
+    """Put a run, and its tokenizer, on the user's list of what an index may lead to."""
+    from ..roots import remember_root, tokenizer_file
+
+    try:
+        remember_root(root)
+        if tokenizer:
+            # The file alone: what lies around it, perhaps in a home folder, was not vouched for.
+            remember_root(tokenizer_file(Path(tokenizer)))
+    except OSError as error:
+        click.echo(f"Note: the list of roots cannot be written ({error}); see rltracer roots --help.", err=True)

@@ -1,0 +1,101 @@
+"""A trajectory in the terminal: what is recorded of it, and its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import printable
+from .columns import cut, screen_width, width_of, wrapped
+
+if TYPE_CHECKING:
+    from ..model import Trajectory
+
+MAX_TEXT = 4000  # characters of one text
+
+
+def trajectory_json(trajectory: Trajectory) -> dict[str, Any]:
+    """Return what programs get of a trajectory."""
+    return {
+        "messages": trajectory.messages,
+        "metadata": trajectory.metadata,
+        "branches": trajectory.branches,
+        "tools": trajectory.tools,
+    }
+
+
+def trajectory_lines(trajectory: Trajectory, branch: int | None, is_full: bool) -> Iterator[str]:
+    """Yield the lines of a trajectory: what is recorded of it, then the messages of a branch, counted from 1.
+
+    Without a `branch` it is the last one. Raises SourceError for a branch that there is not.
+    """
+    from ..sources.base import SourceError
+
+    count = len(trajectory.branches)
+    number = count if branch is None else branch
+    if branch is not None and not 1 <= branch <= count:
+        branches = "1 branch" if count == 1 else f"{count} branches"
+        raise SourceError(f"The trajectory has {branches}; there is no branch {branch}.")
+    for line in _facts(trajectory.metadata):
+        yield from wrapped(printable(line), screen_width())
+    if count > 1:
+        yield f"branch {number} of {count}; --branch N shows another"
+    messages = trajectory.branches[number - 1] if trajectory.branches else trajectory.messages
+    for position, message in enumerate(messages, start=1):
+        yield from _message(position, message, is_full)
+
+
+def _facts(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what is recorded of a trajectory beside its messages, and where its record is."""
+    step, split = _value(facts.get("step")), _value(facts.get("split"))
+    yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
+    yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
+    for name, reward in facts["rewards"].items():
+        yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"
+    if facts["metrics"]:
+        yield "  " + ", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items())
+    done = facts["completion"]
+    yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
+    for error in facts["errors"]:
+        yield f"error: {_error(error)}"[:500]
+    place = facts["locator"]
+    line = f" line {place['line']}" if place.get("line") else ""
+    # The first and the last byte, as on the trajectory's page.
+    last = place["byte_offset"] + place["byte_length"] - 1
+    yield f"{place['path']}{line} · bytes {place['byte_offset']:,} – {last:,}"
+
+
+def _error(error: Any) -> str:
+    if isinstance(error, dict):
+        return f"{error.get('type') or error.get('error') or 'error'}: {error.get('message') or ''}"
+    return str(error)
+
+
+def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[str]:
+    from ..messages import content_text
+
+    yield ""
+    head = cut(f"── #{position} {message['role']} ", screen_width() - 2)
+    yield head + "─" * (screen_width() - 1 - width_of(head))
+    if message.get("reasoning_content"):
+        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full)
+    if message.get("content"):
+        yield from _text(content_text(message["content"]), is_full)
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        yield from _text(f"→ {function['name']}({function['arguments']})", is_full)
+
+
+def _text(text: str, is_full: bool) -> Iterable[str]:
+    if is_full:
+        yield printable(text)
+        return
+    yield from wrapped(printable(text[:MAX_TEXT]), screen_width())
+    if len(text) > MAX_TEXT:
+        yield f"… {len(text) - MAX_TEXT:,} of {len(text):,} characters more; --full shows them"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "not recorded"
+    return f"{value:.4g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
