@@ -287,3 +287,4 @@ LENSES = (
     Lens("mismatch", _mismatch, lambda _: MISMATCH),
     Lens("mask", _mask, lambda _: MISMATCH),
 )
+LENS_NAMES = tuple(lens.name for lens in LENSES)

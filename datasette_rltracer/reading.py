@@ -13,7 +13,7 @@ from .conversation import Page, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
 from .frame import STYLES, step_words, trail
-from .lens import LensPage, may_have_tokens
+from .lens import LENS_NAMES, LensPage, may_have_tokens
 from .raw_text import read_raw_page
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_ERRORS = 20
 MOST_TOOLS = 200
+LONGEST_ASKED = 60  # characters of an address that a sentence repeats
 SHORT_TEXT = 4_000  # characters of an error or of a tool's definition
 VIEWS = ("conversation", "raw", "tokens")
 
@@ -67,6 +68,7 @@ def reading_context(
         "group": group,
         **_found_context(found),
         "view": view,
+        "unknown": unknown_views(args, lens),
         "lens": lens,
         "has_tokens": may_have_tokens(trajectory),
         "page": page,
@@ -104,6 +106,18 @@ def view_of(args: Any) -> str:
     """Return the view that an address asks for."""
     asked: str | None = args.get("view")
     return asked if asked in VIEWS else VIEWS[0]
+
+
+def unknown_views(args: Any, lens: LensPage | None = None) -> list[str]:
+    """Return a sentence for the view or lens of an address where there is no such one, with what is shown instead."""
+    asked = [("view", args.get("view"), VIEWS[0], VIEWS)]
+    if lens and lens.lens:
+        asked.append(("lens", args.get("lens"), lens.lens, LENS_NAMES))
+    return [
+        f"There is no {kind} “{first_words(name, LONGEST_ASKED)}”, so this is “{shown}”; known are {', '.join(known)}."
+        for kind, name, shown, known in asked
+        if name and name not in known
+    ]
 
 
 def _page(messages: Sequence[Mapping[str, Any]], view: str, args: Any) -> Page:

@@ -294,6 +294,8 @@ async def test_what_is_asked_for_wrongly_is_the_usual_page(tmp_path, tokenizer, 
     page = await tokens_page(serve(tmp_path, tokenizer), asked)
     assert '<b aria-current="true">logprob</b>' in page
     assert len(spans(page)) == len(encode(ASKED + HEAD + SAID))
+    assert ("There is no lens" in page) == (asked in ("&lens=nope", "&lens=%3Cb%3E"))
+    assert "“nope”, so this is “logprob”; known are logprob, advantage, " in page or asked != "&lens=nope"
 
 
 async def test_a_lens_without_numbers_says_so(tmp_path, tokenizer):

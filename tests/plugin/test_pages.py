@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from datasette.app import Datasette
@@ -16,6 +17,7 @@ from tests.indexing import index, value
 from tests.layouts.records import message, trace
 
 from .conftest import PIXEL, TRACES, get, read, write_run
+from .html import words
 
 pytestmark = pytest.mark.asyncio
 BASE = "/-/rltracer/run/trajectory"
@@ -61,10 +63,27 @@ async def test_siblings_differ_in_shape_as_well_as_in_colour(datasette):
         ("none", False, "–"),
     ]
     assert [address for _, address, _, _ in cells] == [f"{BASE}/{number}" for number in (2, 3, 4)]
-    assert "Trajectory 2 of 3" in page
+    assert "2 of 3 in its prompt group" in page
     assert "pass rate 1 / 2, 1 not scored" in page
     assert 'rel="prev" data-key="p">previous' in page
     assert 'rel="next" data-key="n">next' in page
+
+
+async def test_the_id_of_a_trajectory_is_in_the_title_the_head_and_the_facts(datasette):
+    page = await read(datasette, 3)
+    assert "trajectory 3" in re.findall(r"<title>(.*?)</title>", page, re.DOTALL)[0]
+    assert "<h1>Trajectory 3</h1>" in page
+    assert '<dt>id</dt><dd class="mono" data-copy="id">3</dd>' in page
+    assert '<dd class="mono" data-copy="recorded id">passed</dd>' in page
+
+
+@pytest.mark.parametrize("asked", ["foo", "%3Cb%3Eraw", "x" * 200])
+async def test_a_view_that_there_is_not_is_said(datasette, asked):
+    page = await read(datasette, 3, f"?view={asked}")
+    shown = unquote(asked) if len(asked) <= 60 else "x" * 59 + "…"
+    assert f"no view “{shown}”, so this is “conversation”; known are conversation, raw, tokens." in words(page)
+    assert "<b>raw" not in page
+    assert "so this is" not in await read(datasette, 3, "?view=raw")
 
 
 async def test_every_branch_can_be_read_and_none_is_merged(datasette):

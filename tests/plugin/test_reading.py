@@ -23,8 +23,8 @@ BASE = "/-/rltracer/run/trajectory"
 @pytest.mark.parametrize(
     ("number", "query", "previous", "following", "said"),
     [
-        (3, "", 2, 4, "Trajectory 2 of 3"),
-        (3, "?_sort_desc=reward", None, 2, "Trajectory 2 of 3"),
+        (3, "", 2, 4, "2 of 3 in its prompt group"),
+        (3, "?_sort_desc=reward", None, 2, "2 of 3 in its prompt group"),
         (2, "?success__notnull=1", None, 3, "1 of 2 where success is not null"),
         (4, "?success__notnull=1", None, 2, "not among the 2 where success is not null"),
     ],
