@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from rltracer_sqlite.describe import column_descriptions, table_descriptions
 from rltracer_sqlite.index.migrations import statements
 from rltracer_sqlite.index.schema import TABLES
 from rltracer_sqlite.index.views import VIEWS
+from tests.index_factory import make_index
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,3 +48,13 @@ def test_every_table_and_column_of_the_schema_has_a_comment() -> None:
     created = [re.match(r"create (?:table|view) (\w+)", text) for text in statements(TABLES + VIEWS)]
     assert {match[1] for match in created if match} == set(table_descriptions())
     assert all(meaning for columns in column_descriptions().values() for meaning in columns.values())
+
+
+@pytest.mark.parametrize("page", ["schema.md", "cookbook.md"])
+def test_the_join_from_trajectories_to_their_prompts_is_said_and_works(tmp_path: Path, page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    [join] = re.findall(r"^`(from trajectories t join [^`]+)`$", text, re.MULTILINE)
+    database = make_index(tmp_path / "run.sqlite", [{"prompt": "2 + 2?"}, {"prompt": "3 + 3?"}])
+    with closing(sqlite3.connect(database)) as connection:
+        found = connection.execute(f"select t.id, g.prompt_id, p.preview {join} order by t.id").fetchall()
+    assert found == [(1, 1, "2 + 2?"), (2, 2, "3 + 3?")]

@@ -101,11 +101,12 @@ create table prompt_groups (
 ) strict;
 
 -- One sampled, possibly multi-turn trajectory: where it is and what it can be selected by. Its text stays in its file.
+-- Its prompt is that of its group: join prompt_groups g on g.id = trajectories.prompt_group_id for g.prompt_id.
 create table trajectories (
     id integer primary key autoincrement, -- the trajectory's number; never changes and is never used again
     run_id integer not null references runs(id), -- the run
     uid text not null,                 -- the recorded id, unique in a run; else the shard's path and byte offset
-    prompt_group_id integer references prompt_groups(id), -- the prompt group
+    prompt_group_id integer references prompt_groups(id), -- the prompt group; its prompt_id is the prompt
     step integer,                      -- the training step, by the file's place or its arrival
     dispatch_step integer,             -- the step at which its sampling began, if recorded
     ship_step integer,                 -- the step that trained on it, if recorded
