@@ -25,7 +25,6 @@ from .facts import number
 from .frame import render, trail
 from .pages import explained
 from .rows import prompt_group
-from .text import first_words
 
 # What is set side by side, by its column of the index and what it is called.
 FACTS = {
@@ -172,7 +171,6 @@ def _context(
         "facts": facts_beside(row, other.row),
         "alignment": alignment,
         "ends": list(zip(sides, (alignment.left, alignment.right), strict=True)) if alignment else [],
-        "first_words": first_words,
     }
 
 

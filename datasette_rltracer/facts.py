@@ -12,6 +12,7 @@ from typing import Any
 MOST_FACTS = 60  # of one section; the raw record has all
 MOST_DEPTH = 4
 LONGEST_VALUE = 300
+PLURALS = {"trajectory": "trajectories", "match": "matches", "branch": "branches"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ def number(value: Any) -> str | None:
         value += 0.0  # so that −0.0 is 0
         text = f"{value:,.0f}" if abs(value) >= 1e4 and value == int(value) else f"{value:.4g}"
     return text.replace("-", "−")
+
+
+def counted(count: int, what: str | tuple[str, str]) -> str:
+    """Return how many there are of something, `what` in the singular or with a plural of its own: 1 step, 2 steps."""
+    one, several = (what, PLURALS.get(what, f"{what}s")) if isinstance(what, str) else what
+    return f"{number(count)} {one if count == 1 else several}"
 
 
 def brief(value: Any) -> str | None:
@@ -108,7 +115,7 @@ def _shape(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[tupl
     yield "completion tokens", number(row["completion_tokens"])
     logprobs = metadata.get("logprobs") or {}
     mean = logprobs.get("mean", row["logprob_mean"])
-    count = f" over {number(logprobs['count'])} tokens" if logprobs.get("count") else ""
+    count = f" over {counted(logprobs['count'], 'token')}" if logprobs.get("count") else ""
     yield "mean logprob", None if mean is None else f"{number(mean)}{count}"
     if logprobs.get("min") is not None:
         yield "lowest logprob", number(logprobs["min"])
@@ -144,7 +151,7 @@ def _flat(values: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, st
             if depth < MOST_DEPTH:
                 yield from _flat(value, here, depth + 1)
         elif isinstance(value, list):
-            yield here, f"{number(len(value))} values"
+            yield here, counted(len(value), "value")
         else:
             yield here, _value(value)
 

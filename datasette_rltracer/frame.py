@@ -8,9 +8,10 @@ from datasette.utils.asgi import Response
 
 from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
 from .browsing import browse_url, browsed_database
-from .facts import brief, moment, number
+from .facts import brief, counted, moment, number
 from .marks import cell, rate_cell
 from .rows import MARKS
+from .text import first_words
 
 STYLES = ("rltracer.css", "lists.css", "search.css")
 
@@ -31,6 +32,8 @@ async def render(
         "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
         "trail": [],
         "number": number,
+        "counted": counted,
+        "first_words": first_words,
         "brief": brief,
         "moment": moment,
         "cell": cell,

@@ -20,7 +20,6 @@ from .group_selection import scope_words, selections, usual_choices
 from .lists import Answer, Query, answers
 from .live import live_group
 from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
-from .text import first_words
 
 GROUP = """
 select g.*, p.preview, p.key, p.task, r.name as run
@@ -101,7 +100,6 @@ async def group_page(datasette: Any, request: Any) -> Response:
         "trail": trail(datasette, database, (group["run_id"], group["run"]), (group["step"],), identity),
         "live": live,
         "group": group,
-        "first_words": first_words,
         "start": start,
         "count": count.first(trajectories=len(listed.rows))["trajectories"],
         **_beside_context(bench, beside),

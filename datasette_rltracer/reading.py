@@ -76,7 +76,6 @@ def reading_context(
         "here": links.here,
         **find_context(find, links.here(find=None, start=None)),
         "record_url": links.record,
-        "first_words": first_words,
         "step_words": step_words(row["step"]),
         "branch": branch,
         "tree": branch_tree(listed, branch) if len(branches) > 1 else [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from datasette.utils.asgi import NotFound, Response
@@ -20,8 +21,9 @@ MOST_ENVS = 50
 MOST_PROMPTS = 10
 MOST_ERRORS = 20
 MOST_PROBLEMS = 20
+MOST_FILES = 100  # that an address names
 
-RUN = """
+RUN = f"""
 select
     r.*,
     (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
@@ -32,7 +34,11 @@ select
     (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
     (select sum(state = 'unread') from shards where run_id = r.id) as unread,
     (select sum(state = 'gone') from shards where run_id = r.id) as gone,
-    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems
+    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems,
+    (select json_group_array(id) from (
+        select id from shards s where run_id = r.id and exists (select 1 from problems p where p.shard_id = s.id)
+        limit {MOST_FILES + 1}
+    )) as files_with_problems
 from runs r where r.id = :run_id
 """
 
@@ -60,15 +66,24 @@ select
 from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
 """
 
-# Of prompts with the same pass rate the one with more trajectories says more. Each leads to its latest group.
+# Of prompts with the same pass rate the one with more trajectories says more. Each leads to its latest group. No
+# prompt is in both lists: where there are few, the harder half is in one and the easier half in the other.
 PROMPTS = """
+with ranked as (
+    select
+        prompt_id, env, split, count(distinct step) as steps, sum(trajectories) as trajectories, sum(scored) as scored,
+        sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group,
+        count(*) over () as listed,
+        row_number() over (
+            order by sum(successes) * 1.0 / sum(scored), sum(scored) desc, prompt_id, env, split
+        ) as place
+    from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
+)
 select
-    prompt_id, (select preview from prompts p where p.id = prompt_id) as preview, env, split,
-    count(distinct step) as steps, sum(trajectories) as trajectories, sum(scored) as scored,
-    sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group,
-    count(*) over () as listed
-from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
-order by pass_rate{order}, scored desc, prompt_id limit {most}
+    prompt_id, (select preview from prompts p where p.id = prompt_id) as preview, env, split, steps, trajectories,
+    scored, successes, pass_rate, latest_group, listed
+from ranked where place {half} min({most}, (listed + 1) / 2)
+order by pass_rate{order}, scored desc, prompt_id, env, split limit {most}
 """
 
 # Few trajectories have an error. The sign before run_id keeps the planner to their index; as a sign takes the type of
@@ -96,8 +111,8 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
     texts = {
         "steps": STEPS.format(size=STEPS_ON_A_PAGE, start=start),
         "envs": ENVS.format(most=MOST_ENVS),
-        "hardest": PROMPTS.format(order="", most=MOST_PROMPTS),
-        "easiest": PROMPTS.format(order=" desc", most=MOST_PROMPTS),
+        "hardest": PROMPTS.format(half="<=", order="", most=MOST_PROMPTS),
+        "easiest": PROMPTS.format(half=">", order=" desc", most=MOST_PROMPTS),
         "errors": ERRORS.format(most=MOST_ERRORS),
         "problems": PROBLEMS.format(most=MOST_PROBLEMS),
     }
@@ -131,6 +146,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "start": start,
         **_rows(datasette, database, identity, lists),
         **_addresses(datasette, database, identity, start),
+        "problems_url": _problems_url(datasette, database, row),
         "charts": await _charts(datasette, request, database, identity),
         "stylesheets": [static_url(datasette, name) for name in (*STYLES, "charts.css")],
     }
@@ -162,6 +178,13 @@ def _addresses(datasette: Any, database: str, run: int, start: int) -> dict[str,
         "following": run_url(*where, run, start=start + STEPS_ON_A_PAGE),
         "preceding": run_url(*where, run, start=max(start - STEPS_ON_A_PAGE, 0) or None),
     }
+
+
+def _problems_url(datasette: Any, database: str, run: dict[str, Any]) -> str:
+    """Return the address of the table of a run's problems; of all problems, where too many of its files have some."""
+    files = [str(one) for one in json.loads(run["files_with_problems"])]
+    chosen = [("shard_id__in", ",".join(files))] if 0 < len(files) <= MOST_FILES else []
+    return table_url(datasette, database, "problems", chosen)
 
 
 async def _charts(datasette: Any, request: Any, database: str, run: int) -> Any:

@@ -85,9 +85,15 @@ def cut(text: str, limit: int) -> Text:
 
 
 def first_words(text: str, limit: int = 90) -> str:
-    """Return the beginning of a text in one line of at most `limit` characters."""
+    """Return the beginning of a text in one line of at most `limit` characters, with an ellipsis where it was cut.
+
+    It ends with a whole word, unless that is a very long one.
+    """
     line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    end = line.rfind(" ", limit // 2, limit)
+    return (line[:end] if end > 0 else line[: limit - 1]).rstrip() + "…"
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:

@@ -27,10 +27,10 @@ def test_a_message_that_is_stepped_to_comes_into_view(open_page, places):
 
 def test_reasoning_is_folded_and_unfolded_and_remembered(open_page, places):
     page = open_page(places["thought"])
-    reasoning = page.locator("details.reasoning > .text")
-    assert not reasoning.is_visible()
+    reasoning, opening = page.locator("details.reasoning > .text"), page.locator("details.reasoning .first")
+    assert (reasoning.is_visible(), opening.is_visible()) == (False, True)
     page.keyboard.press("r")
-    assert reasoning.is_visible()
+    assert (reasoning.is_visible(), opening.is_visible()) == (True, False)
     assert page.locator(".said").inner_text() == "unfolded 1 of 1"
     page.reload()
     assert reasoning.is_visible()

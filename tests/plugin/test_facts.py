@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from datasette_rltracer.facts import MOST_FACTS, instant, moment, number, sections
+from datasette_rltracer.facts import MOST_FACTS, counted, instant, moment, number, sections
 from datasette_rltracer.reading import offered_tools, recorded_errors
 
 
@@ -17,6 +17,21 @@ def row(**values):
 
 def facts(found, title):
     return next(dict(section.facts) for section in found if section.title == title)
+
+
+@pytest.mark.parametrize(
+    ("count", "what", "said"),
+    [
+        (1, "step", "1 step"),
+        (0, "step", "0 steps"),
+        (1, "trajectory", "1 trajectory"),
+        (2000, "trajectory", "2,000 trajectories"),
+        (1, ("step", "steps and splits"), "1 step"),
+        (2, ("step", "steps and splits"), "2 steps and splits"),
+    ],
+)
+def test_one_is_no_plural(count, what, said):
+    assert counted(count, what) == said
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import pytest
 from datasette.app import Datasette
 
 from tests.index_factory import make_index
+from tests.indexing import index
 
-from .conftest import get
+from .conftest import get, traces, write_run
 from .html import links, query_of, sql_link, table_rows, words
 from .rows import sql_rows, table_rows_of
 
@@ -77,8 +78,36 @@ async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path
 async def test_hardest_and_easiest_prompts(datasette):
     page = await get(datasette, PAGE)
     hardest, easiest = (table_rows(page, name) for name in ("hardest", "easiest"))
-    assert [row[0].split()[0] for row in hardest] == ["hardmath", "middlingmath", "easymath"]
-    assert [row[1] for row in easiest] == ["1.000 8 of 8", "0.500 4 of 8", "0.000 0 of 8"]
+    assert [row[0].split()[0] for row in hardest] == ["hardmath", "middlingmath"]
+    assert [row[1] for row in easiest] == ["1.000 8 of 8"]
+    assert "2 of 3 scored prompts shown" in words(page)
+
+
+@pytest.mark.parametrize(("prompts", "hard", "easy"), [(1, 1, 0), (2, 1, 1), (19, 10, 9), (20, 10, 10), (25, 10, 10)])
+async def test_no_prompt_is_both_hardest_and_easiest(tmp_path, prompts, hard, easy):
+    rows = [{"prompt": f"p{number:02}", "reward": float(number > 4)} for number in range(prompts)]
+    page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE)
+    lists = [
+        [row[0] for row in table_rows(page, name)] if count else []
+        for name, count in (("hardest", hard), ("easiest", easy))
+    ]
+    assert [len(one) for one in lists] == [hard, easy]
+    assert len({*lists[0], *lists[1]}) == hard + easy
+    assert ("There is only this one scored prompt" in page) == (prompts == 1)
+
+
+async def test_the_count_of_problems_leads_to_their_table(tmp_path):
+    for name, spoilt in (("one", 1), ("two", 2)):
+        with write_run(tmp_path / name, traces()[2:3]).open("a") as file:
+            file.write("no record\n" * spoilt)
+        index(tmp_path / "index.sqlite", tmp_path / name)
+    datasette = Datasette([str(tmp_path / "index.sqlite")])
+    for run, said in ((1, "1 problem ·"), (2, "2 problems ·")):
+        page = await get(datasette, f"/-/rltracer/index/run/{run}")
+        below = page[page.index('id="problems"') :]
+        assert f"Problems while reading {said}" in words(page)
+        [address] = links(below, "as a table")
+        assert len(await table_rows_of(datasette, address)) == run
 
 
 async def test_a_prompt_leads_to_its_latest_group_among_its_own(datasette):

@@ -92,6 +92,17 @@ async def test_a_result_shows_the_match_and_leads_to_it(datasette):
     assert f'<mark id="{anchor}">Sum first</mark>' in target
 
 
+async def test_a_long_prompt_is_cut_between_words_and_says_so(folder, serve):
+    prompt = "Cuánto cuesta la bicicleta " * 8
+    write_run(folder / "run", [trace([message("user", prompt), message("assistant", "nada")], id="long")])
+    index(folder / "run.sqlite", folder / "run")
+    make_searchable(folder)
+    page = await get(serve(), f"{SEARCH}?q=nada")
+    [title] = re.findall(r'class="hit-head">.*<a [^>]*>(.*)</a>', page)
+    assert title.endswith(" Cuánto…")
+    assert prompt.startswith(title[:-1])
+
+
 async def test_the_branch_of_a_match_is_led_to(datasette):
     [(address, _)] = hits(await get(datasette, f"{SEARCH}?q=left"))
     assert "branch=1" in address
@@ -144,7 +155,7 @@ async def test_what_came_later_is_said(searchable, serve):
     index(searchable / "run.sqlite", searchable / "run")
     page = words(await get(serve(), f"{SEARCH}?q=gaskets"))
     assert "4 of 5 trajectories" in page
-    assert "1 trajectories came later" in page
+    assert "1 trajectory came later" in page
 
 
 async def test_the_table_page_searches_too(datasette):

@@ -77,4 +77,8 @@ def test_cut_says_how_much_there_is():
 
 def test_first_words_are_one_line():
     assert first_words("  one\n two ") == "one two"
-    assert first_words("word " * 100, 12) == "word word w…"
+    assert first_words("word " * 100, 12) == "word word…"
+    assert first_words("word " * 100, 14) == "word word…"
+    assert first_words("wörter" * 100, 12) == "wörterwörte…"
+    assert first_words("one two three", 13) == "one two three"
+    assert first_words("one\n" + " " * 100 + "two", 20) == "one…"
