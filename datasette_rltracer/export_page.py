@@ -27,6 +27,8 @@ from .export import (
 from .frame import STYLES, render
 from .stream import Visitor
 
+# What a download without these preferences takes, where an empty choice would look like another one.
+DOWNLOADED = {"_acceptance": "any", "_order": "sample"}
 # A filter on one of these says itself which split is meant.
 NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
 
@@ -69,7 +71,7 @@ def values(request: Any) -> dict[str, str]:
     """Return what stands in the form: what was asked for, else what `rltracer export` does when it is told nothing."""
     asked = {name: request.args.get(name) for name in [*NUMBERS, *BOUNDS, *SWITCHES, "_split", "_no_tools", "_preview"]}
     if any(value is not None for value in asked.values()):
-        return {name: value or "" for name, value in asked.items()}
+        return {name: value or DOWNLOADED.get(name, "") for name, value in asked.items()}
     return dict.fromkeys(asked, "") | _defaults() | {"_split": _split(filters(request))}
 
 

@@ -17,8 +17,8 @@ ROWS_ON_A_PAGE = 100
 MOST_REWARDS = 12  # named rewards with a column of their own
 
 # The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
-# division by the spread.
-DERIVED = "reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id)"
+# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
+DERIVED = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
 SORTED_BY = {"advantage": f"ifnull(advantage, {DERIVED})"}  # as it is shown, derived ones among the recorded
 
 ROWS = """

@@ -45,6 +45,16 @@ async def test_the_headline_has_mean_and_spread(datasette):
     assert "reward 0.5 ± 0.408 0 to 1" in words(await get(datasette, f"{PAGE}/1"))
 
 
+async def test_equal_rewards_have_no_advantage_of_a_rounding_error(tmp_path):
+    equal = [{"prompt": "equal", "reward": 1.1} for _ in range(6)]
+    middle = [{"prompt": "middle", "reward": reward} for reward in (0.1, 0.2, 0.3)]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [*equal, *middle]))])
+    page = await get(datasette, f"{PAGE}/1")
+    assert "<h1>Prompt group 1</h1>" in page
+    assert "e−1" not in words(page)
+    assert "e−1" not in words(await get(datasette, f"{PAGE}/2"))
+
+
 async def test_a_missing_advantage_is_derived_and_labelled(datasette):
     found = await rows(datasette)
     assert [row[3] for row in found] == ["+0.5 derived", "+0.7", "−0.5 derived", "not recorded"]

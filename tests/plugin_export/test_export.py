@@ -148,6 +148,13 @@ async def test_a_new_form_has_the_defaults_of_the_command_line(datasette: Datase
     assert asked == ExportPreferences(rl_from_trace=True)
 
 
+async def test_the_form_shows_what_an_address_without_preferences_takes(datasette: Datasette) -> None:
+    fields = form_fields((await get(datasette, "/-/rltracer/run/export?_preview=sft")).text)
+    response = await get(datasette, f"/run/trajectories.sft?{urlencode(fields)}")
+    assert response.content == (await get(datasette, "/run/trajectories.sft")).content
+    assert (fields["_acceptance"], fields["_split"], fields["_per_prompt"]) == ("any", "", "")
+
+
 @pytest.mark.parametrize(
     ("filters", "split"),
     [
