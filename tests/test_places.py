@@ -60,4 +60,4 @@ def test_a_run_without_the_split_does_not_stop_the_others(tmp_path: Path) -> Non
     done = CliRunner().invoke(analyze, [str(database), "-o", str(tmp_path / "out"), "--split", "eval"])
     assert done.exit_code == 0
     assert f"demo has no trajectory with split eval. {HAS}" in done.output
-    assert "1 scored trajectories" in done.output
+    assert "1 scored trajectory" in done.output
