@@ -81,7 +81,7 @@ def demo_paths(database: Path) -> dict[str, str]:
         "tokens": f"{base}/trajectory/{failed}?view=tokens",
         "compare": f"{base}/compare?a={best}&b={failed}",
         "search": f"{base}/search?q=fuser+OR+%22loose+jars%22&success=0&_sort_desc=reward",
-        "export": f"{base}/export?_table=trajectories&_preview=sft",
+        "export": f"{base}/export?_table=trajectories&_preview=sft&_acceptance=correct&_split=train&_per_prompt=2",
         "browse": "/-/rltracer/index/browse",
         "browse-run": "/-/rltracer/index/browse/run",
     }
