@@ -43,5 +43,5 @@ OPERATIONS = [
     Operation(
         "export 1,154 SFT rows of M, indexed", export_ours, export_peer, bar=0.08, peak_bar=lambda bench: PEAK_MIB
     ),
-    Operation("index M and export 1,154 SFT rows of it", export_ours_from_nothing, export_peer, bar=0.3),
+    Operation("index M and export 1,154 SFT rows of it", export_ours_from_nothing, export_peer, bar=0.2),
 ]
