@@ -8,7 +8,9 @@ from statistics import median
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results.json"
-HEADINGS = ("operation", "compared with", "ratio: median (min–max)", "ours", "other", "our MiB", "other's MiB")
+HEADINGS = (
+    "operation", "compared with", "wanted", "ratio: median (min–max)", "ours", "other", "our MiB", "other's MiB",
+)  # fmt: skip
 
 
 def measured(path: Path = RESULTS) -> str:
@@ -30,7 +32,14 @@ def _row(operation: dict[str, Any]) -> tuple[str, ...]:
     sides = (operation["ours"], operation["other"])
     seconds = [_seconds(median(side["seconds"])) if side["seconds"] else "–" for side in sides]
     peaks = [f"{max(side['peak_mib']):.0f}" if side["peak_mib"] else "–" for side in sides]
-    return (operation["operation"], against or "–", spread, *seconds, *peaks)
+    return (operation["operation"], against or "–", _wanted(operation), spread, *seconds, *peaks)
+
+
+def _wanted(operation: dict[str, Any]) -> str:
+    """Return what is demanded of an operation, and whether it was missed."""
+    bar, limit = operation["bar"], operation["seconds_bar"]
+    wanted = f"≤ {bar:g}" if bar is not None else f"≤ {_seconds(limit)}" if limit is not None else "–"
+    return f"{wanted}, missed" if operation["misses"] else wanted
 
 
 def _number(value: float) -> str:

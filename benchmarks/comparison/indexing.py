@@ -32,9 +32,9 @@ def peak_bar(workload: str) -> Callable[[Bench], float]:
     return lambda bench: PEAK_MEBIBYTES + 3 * longest_record(bench.run(workload)) / MEBIBYTE
 
 
-def index_against_duckdb(bench: Bench) -> Command:
+def index_against_duckdb(bench: Bench, *options: str) -> Command:
     """Return our command for M with the answer that DuckDB gives."""
-    command = bench.index_command(OURS, "M", "--jobs", "1")
+    command = bench.index_command(OURS, "M", *options)
     return Command(
         command.arguments, bench.program(OURS, "answers", "groups", bench.database(OURS, "M")), command.before
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .base import LocatorError
 from .files import ByteReader
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 20  # small enough to stay in the cache of a core between being read and being searched
 FINISH_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 30
 MAX_DIGITS = 300  # what has more digits than a double can hold is no number of a rollout
