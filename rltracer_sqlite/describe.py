@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .index.schema import TABLES
-from .index.views import VIEWS
+from .index.views import VIEW_COLUMNS, VIEWS
 
 CREATE = re.compile(r"create (table|view) (\w+)\b")
 CONSTRAINTS = {"primary", "foreign", "unique", "check", "constraint"}
@@ -41,15 +41,19 @@ def table_descriptions() -> dict[str, str]:
 def column_descriptions() -> dict[str, dict[str, str]]:
     """Return the meaning of each column by table and name: the comment behind it in the schema.
 
-    A view's column has the meaning of the column that it takes over or sums up, where a table has one of that name.
+    A view's column has its own meaning where the view computes it, else that of the table's column of the same name.
     """
     tables = {name: dict(_columns(lines)) for name, _, lines in _statements(TABLES)}
     known = {**tables["trajectories"], **tables["steps"], **tables["prompt_groups"], **tables["prompts"]}
     views = {
-        name: {column: known[column] for column in _view_columns(lines) if column in known and column != "id"}
+        name: _known_columns(_view_columns(lines), {**known, **VIEW_COLUMNS[name]})
         for name, _, lines in _statements(VIEWS)
     }
     return {**tables, **views}
+
+
+def _known_columns(columns: Iterator[str], known: dict[str, str]) -> dict[str, str]:
+    return {column: known[column] for column in columns if column in known and column != "id"}
 
 
 def table_metadata() -> dict[str, dict[str, Any]]:

@@ -32,8 +32,52 @@ where window_size = {size}
 group by run_id, window, split, env
 """
 
+# What the columns mean that a view computes; the others have the meaning of the table's column of the same name.
+VIEW_COLUMNS = {
+    "prompt_pass_rates": {
+        "steps": "in how many steps the prompt was sampled",
+        "pass_rate": "successes / scored, over all steps; null: unscored, which sorts before 0",
+    },
+    "step_summary": {
+        "run": "the run's name",
+        "zero_variance_share": "share of the groups of two or more trajectories whose rewards are all equal",
+    },
+    "unread_steps": {"run": "the run's name"},
+    "prompt_windows": {
+        "window_size": "how many steps a window has",
+        "window": "the window's number, counted from 0 at the run's first step",
+        "step_first": "the first step of the window",
+        "step_last": "the last step of the window",
+        "prompt_groups": "how many prompt groups the prompt has in the window",
+    },
+    "window_summary": {
+        "window_size": "how many steps a window has",
+        "window": "the window's number, counted from 0 at the run's first step",
+        "step_first": "the first step of the window",
+        "step_last": "the last step of the window",
+        "prompts": "how many prompts were sampled in the window",
+        "prompt_pass_rate": "mean of the prompts' pass rates: each prompt counts the same",
+        "prompts_unscored": "prompts without a scored trajectory",
+        "prompts_all_failed": "prompts whose scored trajectories all failed",
+        "prompts_all_passed": "prompts whose scored trajectories all passed",
+    },
+    "prompt_changes": {
+        "window_size": "how many steps a window has",
+        "window_before": "the window before, of those in which the prompt was scored",
+        "window": "the window in which the prompt has changed",
+        "pass_rate_before": "the pass rate in the window before",
+        "pass_rate": "the pass rate in the window in which the prompt has changed",
+        "change": "gained (failed, then solved) or lost (solved, then failed)",
+    },
+    "pass_at_k": {
+        "k": "how many trajectories are drawn",
+        "pass_at_k": "the chance that k of the scored trajectories hold a success",
+    },
+}
+
 VIEWS = """
--- The pass rate of every prompt over a whole run, per split: the hardest are those near 0.
+-- The pass rate of every prompt over a whole run, per split: the hardest are those near 0. Ask for
+-- scored > 0 when sorting by it: the pass rate of an unscored prompt is null, which comes first.
 create view prompt_pass_rates as
 select
     g.run_id as run_id,
