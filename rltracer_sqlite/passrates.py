@@ -59,7 +59,7 @@ def success_column(connection: sqlite3.Connection, path: str) -> str:
     recorded = [str(row[0]) for row in connection.execute("select path from fields order by path")]
     if column or path in recorded:
         raise SuccessRuleError(f"{path} is recorded, but not as a number that this index holds")
-    similar = difflib.get_close_matches(path, [*recorded, "reward"], n=3) or _beside(connection, path)
+    similar = difflib.get_close_matches(path, dict.fromkeys([*recorded, "reward"]), n=3) or _beside(connection, path)
     hint = f"; similar: {', '.join(similar)}" if similar else "; the table fields lists what is recorded"
     raise SuccessRuleError(f"No value is recorded under {path}{hint}")
 

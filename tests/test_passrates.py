@@ -154,6 +154,8 @@ def test_column_of_a_path(tmp_path):
     assert success_column(connection, "metrics.num_turns") == "metric_num_turns"
     with pytest.raises(SuccessRuleError, match=r"similar: rewards\.format\.score"):
         success_column(connection, "rewards.fromat.score")
+    with pytest.raises(SuccessRuleError, match=r"similar: reward($|, (?!reward($|,)))"):
+        success_column(connection, "rewrd")
     connection.execute("update fields set kind = 'text' where path = 'metrics.num_turns'")
     with pytest.raises(SuccessRuleError, match="not as a number"):
         success_column(connection, "metrics.num_turns")
