@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import zlib
@@ -68,6 +69,18 @@ def test_every_run_has_the_same_bytes(run: Path, tmp_path: Path) -> None:
     write_sample(tmp_path)
     write_sample(tmp_path)
     assert contents(tmp_path) == contents(run)
+
+
+def test_a_file_that_is_the_same_already_is_not_written_again(tmp_path: Path) -> None:
+    write_sample(tmp_path)
+    for path in (files := [path for path in tmp_path.rglob("*") if path.is_file()]):
+        os.utime(path, (1, 1))
+    changed = tmp_path / "metrics.jsonl"
+    content = changed.read_bytes()
+    changed.write_bytes(content[:-1])
+    write_sample(tmp_path)
+    assert changed.read_bytes() == content
+    assert {path for path in files if path.stat().st_mtime != 1} == {changed}
 
 
 def test_files_are_those_of_a_prime_rl_run(run: Path) -> None:

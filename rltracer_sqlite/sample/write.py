@@ -150,8 +150,7 @@ def _write_step(folder: Path, sampled: list[tuple[Group, list[Record]]], effecti
 def _write_trainer(folder: Path, step: int, shipped: Iterable[Record]) -> None:
     trained = list(trained_branches(shipped))
     batch = folder / "batches" / f"step_{step}" / "rank_0.bin"
-    batch.parent.mkdir(parents=True, exist_ok=True)
-    batch.write_bytes(msgpack.packb(micro_batches(trained)))
+    _write_bytes(batch, msgpack.packb(micro_batches(trained)))
     _write(folder / "monitors/file/traces/annotations/trainer/00000.jsonl", trainer_notes(trained))
 
 
@@ -161,8 +160,15 @@ def _end(episode: Record) -> float:
 
 
 def _write(path: Path, records: Iterable[Record]) -> None:
+    _write_bytes(path, b"".join(map(dumps, records)))
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    # A file that is written again counts as changed, and an earlier index of the run would have to be made anew.
+    if path.is_file() and path.read_bytes() == content:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(map(dumps, records)))
+    path.write_bytes(content)
 
 
 def _metrics(step: int, split: str, sampled: list[tuple[Group, list[Record]]]) -> Record:
