@@ -119,6 +119,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
             click.echo(report(told))
             return
         assert output is not None
+        is_replaced = output.exists()
         result = exporter.write(output, allow_empty=False)
     except ExportError as error:
         raise click.ClickException(printable(str(error))) from None
@@ -128,7 +129,9 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         from .report import plural
 
         click.echo(report(result.summary))
-        click.echo(printable(f"Wrote {plural(result.row_count, 'row')} to {output}; summary: {result.summary_path}"))
+        written = f"Wrote {plural(result.row_count, 'row')} to {output}"
+        replaced = ", replaced" if is_replaced else ""
+        click.echo(printable(f"{written}{replaced}; summary: {result.summary_path}"))
 
 
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
