@@ -233,6 +233,7 @@ def test_plot(index_path, tmp_path, ending):
     assert result.exit_code == 0, result.output
     assert output.stat().st_size > 1000
     assert "Groups without signal" in result.output
+    assert max(map(len, result.output.splitlines()[1:])) <= 80
     assert list(tmp_path.iterdir()) == [output]
 
 

@@ -52,6 +52,7 @@ def command(
     from ..charts import ChartError, Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
     from ..index.database import open_index
     from ..index.places import nothing_there
+    from .columns import screen_width, wrapped
     from .success import chosen_runs
 
     if output.suffix.lower() not in FORMATS:
@@ -76,7 +77,9 @@ def command(
     finally:
         connection.close()
     _write(output, content)
-    click.echo(printable(f"{output}: {describe_rows(name, rows)}"))
+    click.echo(printable(f"{output}:"))
+    for line in wrapped(printable(describe_rows(name, rows)), screen_width() - 2):
+        click.echo(f"  {line}")
 
 
 def _rendered(
