@@ -37,7 +37,7 @@ def test_the_summary_says_what_was_found_and_how_to_open_it(sample: Path, tmp_pa
     assert result.exit_code == 0
     count = value(database, "select count(*) from trajectories")
     assert f"{count:,} trajectories" in result.stdout
-    assert "0 problems; success: metrics.correct_final_label >= 1" in result.stdout
+    assert "0 problems\n  success: metrics.correct_final_label >= 1\n" in result.stdout
     assert f"datasette {database} --setting suggest_facets off" in result.stdout
     assert result.stderr == ""  # no progress bar in a pipe
 

@@ -119,10 +119,26 @@ def test_swapped_arguments_are_seen(tmp_path: Path) -> None:
     assert "DATABASE comes first" in index("s3://bucket/run", database).stderr
 
 
+def test_what_the_rule_does_not_score_is_counted_and_its_environments_named(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    for number, env in enumerate(["maths", "code", "code"]):
+        scores = {"metrics": {"correct_final_label": 1.0}} if env == "maths" else {}
+        record = trace(
+            [message("user", env), message("assistant", "42")], id=f"t{number}", info={"env_name": env}, **scores
+        )
+        append(folder / "rollouts" / TRACES.format(1), record)
+    lines = index(tmp_path / "x.sqlite", folder).stdout.splitlines()
+    assert lines[0] == "run: 4 trajectories, 3 unscored, 3 prompt groups, 1 step, 0 problems"
+    assert lines[1] == "  success: metrics.correct_final_label >= 1"
+    assert lines[2].startswith("  unscored: no trajectory of code")
+    assert lines[2].endswith(" records metrics.correct_final_label; --success sets another rule")
+    assert "unscored" not in index(tmp_path / "y.sqlite", make_run(tmp_path / "all")).stdout
+
+
 def test_a_rule_that_scores_nothing_is_one_warning(tmp_path: Path) -> None:
     done = index(tmp_path / "x.sqlite", make_run(tmp_path / "run"), "--success", "metrics.foo>=1")
     assert done.returncode == 0
-    assert "unscored" not in done.stdout
+    assert "unscored:" not in done.stdout
     assert done.stderr.startswith("Warning: No value is recorded under metrics.foo; ")
     assert len(done.stderr.splitlines()) == 1
     names = [name for (name,) in rows(tmp_path / "x.sqlite", "select path from fields where path like 'metrics.%'")]
@@ -221,8 +237,8 @@ def test_problems_are_counted_and_listed(tmp_path: Path) -> None:
     file = run / "rollouts" / TRACES.format(1)
     file.write_bytes(file.read_bytes() + b"no JSON\n")
     done = index(tmp_path / "x.sqlite", run)
-    assert "1 step, 1 problem;" in done.stdout
-    assert f"rltracer inspect {tmp_path / 'x.sqlite'} --problems" in done.stdout
+    assert "1 step, 1 problem\n" in done.stdout
+    assert f"  rltracer inspect {tmp_path / 'x.sqlite'} --problems" in done.stdout
     for place in (run, tmp_path / "x.sqlite"):
         told = rltracer("inspect", place, "--problems").stdout
         assert "line 2: " in told.replace("\n", " ")

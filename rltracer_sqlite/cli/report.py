@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable
+from .columns import screen_width, wrapped
 
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .indexing import Options
 
 MAX_ASIDE = 10
+COMMANDS = ("  datasette ", "  rltracer ")  # lines that are copied whole
 
 
 class ProgressBar:
@@ -53,10 +55,21 @@ def summary(
     read = sum(result.read_bytes for result in results)
     if any(counts(connection, result.run_id)["problems"] for result in results):
         which = f" --name {quote(_name(connection, results))}" if _run_count(connection) > 1 else ""
-        lines.append(f"Problems are in the table problems: rltracer inspect {quote(str(database))}{which} --problems")
+        lines.append("Problems are in the table problems. List them with:")
+        lines.append(f"  rltracer inspect {quote(str(database))}{which} --problems")
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
     lines.append(f"  datasette {quote(str(database))} --setting suggest_facets off")
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(printable(line) for line in _fitting(lines))
+
+
+def _fitting(lines: list[str]) -> list[str]:
+    """Return lines broken at the terminal's width; in a pipe each fact stays on its line, and a command always."""
+    if not sys.stdout.isatty():
+        return lines
+    width = screen_width()
+    return [
+        part for line in lines for part in ([line] if line.startswith(COMMANDS) else wrapped(printable(line), width))
+    ]
 
 
 def _run_count(connection: sqlite3.Connection) -> int:
@@ -81,11 +94,14 @@ def run_lines(
         return [f"{name}: {plural(count['steps'], 'step')} discovered, {count['unread']:,} of them not read yet"]
     found = [
         plural(count["trajectories"], "trajectory"),
+        *([f"{unscored:,} unscored"] if (unscored := count["trajectories"] - count["scored"]) > 0 else []),
         plural(count["prompt_groups"], "prompt group"),
         plural(count["steps"], "step"),
         plural(count["problems"], "problem"),
     ]
-    lines = [f"{name}: {', '.join(found)}; success: {path} >= {threshold:g}"]
+    lines = [f"{name}: {', '.join(found)}", f"  success: {path} >= {threshold:g}"]
+    if not is_rule_asked or count["scored"]:
+        lines += _unscored_lines(connection, result.run_id, path, bool(count["scored"]))
     lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
     lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
     lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
@@ -93,11 +109,23 @@ def run_lines(
         lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")
     lines += [f"  left aside: {plural(count, 'file')}: {reason}" for reason, count in result.unused.items()]
     lines += [f"  {note}" for note in result.notes]
-    if count["trajectories"] and not count["scored"] and not is_rule_asked:
-        lines.append(f"  unscored: no trajectory records {path}; --success sets another rule")
     if result.removed:
         lines.append(f"  removed: {plural(result.removed, 'row')} whose record a rewritten file no longer holds")
     return lines
+
+
+def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, is_scored: bool) -> list[str]:
+    """Return a line on the environments of which the rule scores nothing: another rule may."""
+    rows = connection.execute(
+        "select env from prompt_groups where run_id = ? group by env having sum(scored) = 0 order by env", (run_id,)
+    )
+    environments = [env for (env,) in rows]
+    if not environments:
+        return []
+    named = [str(env) for env in environments if env is not None][:MAX_ASIDE]
+    more = f" and {len(environments) - len(named):,} more" if len(named) < len(environments) else ""
+    where = f" of {', '.join(named)}{more}" if is_scored and named else ""
+    return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
 
 
 def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
