@@ -85,7 +85,10 @@ class IndexedAdapter:
         return queries.list_trajectory_ids(self._open(), self._run(), step, prompt_key)
 
     def load_trajectory(self, trajectory_id: int) -> Trajectory:
-        """Decode one trajectory, reading its bytes only. Raises LocatorError."""
+        """Decode one trajectory, reading its bytes only. Raises LocatorError, also for one of another run."""
+        found = queries.run_of_trajectory(self._open(), trajectory_id)
+        if found is not None and found[0] != self._run():
+            raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
         return load_trajectory(self._open(), trajectory_id, Roots([self.rollout_dir]), self.source)
 
     def close(self) -> None:

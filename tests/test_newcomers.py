@@ -16,6 +16,7 @@ from rltracer_sqlite import RLTracer, Trajectory, open_run
 from rltracer_sqlite.browse.find import several_runs
 from rltracer_sqlite.cli.columns import width_of, wrapped
 from rltracer_sqlite.cli.plot import CHARTS
+from rltracer_sqlite.cli.prompts import chosen
 from rltracer_sqlite.sample import write_sample
 from tests.index_factory import make_index
 from tests.indexing import rows, value
@@ -201,6 +202,83 @@ def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> N
     assert rltracer("inspect", run).stdout.splitlines()[2].split()[:5] == ["step", "3", "train", "1", "1"]
 
 
+def test_a_folder_says_how_its_unread_steps_are_read(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", 3)
+    assert "not been read yet: --step N reads one, rltracer-index" in rltracer("inspect", run).stdout
+    assert rltracer("inspect", run, "--step", 3).returncode == 0
+    assert "have not been read" not in rltracer("inspect", run).stdout
+
+
+def test_the_hardest_prompts_are_listed(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    known = rows(
+        database,
+        """
+        select prompt_id, split, pass_rate from prompt_pass_rates where scored > 0
+        order by pass_rate, scored desc, prompt_id, split
+        """,
+    )
+    for options, count in ((["--hardest"], 10), (["--hardest", 3], 3)):
+        told = [json.loads(line) for line in rltracer("inspect", database, *options, "--json").stdout.splitlines()]
+        assert [(fact["prompt_id"], fact["split"], fact["pass_rate"]) for fact in told] == known[:count]
+    shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
+    assert shown[0].startswith("3 prompts, hardest first")
+    assert [int(line.split()[0]) for line in shown[2:]] == [number for number, _, _ in known[:3]]
+
+
+def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    number, key = rows(
+        database, "select p.id, key from prompts p join prompt_groups g on g.prompt_id = p.id where step = 8 limit 1"
+    )[0]
+    known = rows(
+        database,
+        """
+        select step, split, count(*), avg(success) from trajectories
+        where prompt_group_id in (select id from prompt_groups where prompt_id = ?) group by step, split
+        """,
+        (number,),
+    )
+    by_step = []
+    for asked in (number, key[:10]):
+        lines = rltracer("inspect", database, "--prompt", asked, "--json").stdout.splitlines()
+        facts = ("step", "split", "trajectories", "pass_rate")
+        assert [tuple(json.loads(line)[name] for name in facts) for line in lines] == known
+        by_step.append(rltracer("inspect", database, "--step", 8, "--prompt", asked).stdout)
+    assert len(known) > 1
+    assert by_step[0] == by_step[1] != ""
+    shown = rltracer("inspect", database, "--prompt", number).stdout.splitlines()
+    assert shown[0].startswith(f"prompt {number}  {key[:12]}  ")
+    assert len(shown) == 2 + len(known)
+
+
+def test_a_number_that_is_the_beginning_of_a_key_too_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [{"prompt_id": 7, "prompt": "ab" * 32}, {"prompt_id": 8, "prompt": "7c" * 32}]
+    assert chosen("7", groups) == groups[:1]
+    assert "Prompt 7 by its number, not by its key (7c7c7c7c7c7c)" in capsys.readouterr().err
+    assert chosen("7c", groups) == chosen("8", groups) == groups[1:]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    for name in ("a", "b"):
+        run = make_run(tmp_path / name)
+        file = run / "rollouts" / TRACES.format(1)
+        file.write_bytes(file.read_bytes() + b"no JSON\n")
+        assert index(database, run).returncode == 0
+    lines = rltracer("inspect", database, "--problems", "--json").stdout.splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["a", "b"]
+    assert rltracer("inspect", database, "--problems").stdout.endswith("\n2 problems\n")
+    assert rltracer("inspect", database, "--problems", "--run", "b").stdout.endswith("\n1 problem\n")
+    assert str(tmp_path / "b") in rltracer("inspect", database, "--run", "b").stdout
+    for options in ([], ["--name", "b"], ["--run", "2"]):
+        told = json.loads(rltracer("inspect", database, "--trajectory", 2, "--json", *options).stdout)
+        assert told["metadata"]["id"] == 2
+    done = rltracer("inspect", database, "--run", "a", "--trajectory", 2)
+    assert sentence(done) == "Trajectory 2 is in the run b, which this one is not."
+
+
 def test_lines_fit_the_terminal(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identities = [identity for (identity,) in rows(demo / "x.sqlite", "select min(id) from trajectories group by env")]
     for columns in (60, 80):
@@ -249,7 +327,12 @@ def test_problems_are_counted_and_listed(tmp_path: Path) -> None:
     ("arguments", "code", "said"),
     [
         (["inspect"], 2, "Give one index or run"),
-        (["inspect", "{db}", "--run", "{db}"], 2, "Give one index or run"),
+        (["inspect", "{db}", "--run", "{db}"], 2, "It holds: run"),
+        (["inspect", "{run}", "--run", "{db}"], 2, "Give one index or run"),
+        (["inspect", "{db}", "--run", "run", "--name", "run"], 2, "Give one index or run"),
+        (["inspect", "{two}", "--trajectory", "999"], 1, "The index has no trajectory 999."),
+        (["inspect", "{db}", "--prompt", "9999"], 1, "The run has no prompt '9999'"),
+        (["inspect", "{db}", "--step", "8", "--prompt", "9999"], 1, "Step 8 has no prompt '9999'"),
         (["inspect", "{two}"], 2, "It holds: a, b. Give one with --name."),
         (["inspect", "{two}", "--name", "c"], 2, "has no run 'c'. It holds: a, b."),
         (["inspect", "{db}", "--step", "99"], 1, "The run has no step 99; it has 1–8."),

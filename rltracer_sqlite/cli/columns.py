@@ -28,6 +28,17 @@ def cut(text: str, width: int) -> str:
     return line if width_of(line) <= width else _beginning(line, width - 1) + "…"
 
 
+def cell(text: str | None, width: int) -> str:
+    """Return a text that fills a column of a table; a dash where there is none."""
+    shown = cut(text, width) if text else "–"
+    return shown + " " * (width - width_of(shown))
+
+
+def decimal(number: float | None) -> str:
+    """Return a number with three decimals, or a dash where there is none."""
+    return "–" if number is None else f"{number:.3f}"
+
+
 def wrapped(text: str, width: int) -> Iterator[str]:
     """Yield the lines of a printable text, those that are wider than `width` broken, at a space where there is one."""
     for line in text.split("\n"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import UNSEEN, escaped, printable
-from .columns import cut, screen_width, width_of, wrapped
+from .columns import cell, cut, decimal, screen_width, wrapped
 from .places import RUN, check_run
 from .report import plural, ranges
 from .trajectory import trajectory_json, trajectory_lines
@@ -20,15 +22,32 @@ if TYPE_CHECKING:
     from ..model import PromptGroup
     from ..sources.places import Root
 
+HARDEST = 10
 STEP_FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("place", required=False, type=RUN, metavar="DB|RUN")
-@click.option("--run", "run", type=RUN, help="The same as DB|RUN: an index, or a run's folder or URL.")
-@click.option("--name", help="Which run, by name or number, where an index holds several.")
+@click.option(
+    "--run",
+    metavar="NAME|DB|RUN",
+    help="With DB: which run, by name or number. Without: an index, or a run's folder or URL.",
+)
+@click.option("--name", help="The same as --run NAME: which run, where an index holds several.")
 @click.option("--step", type=int, help="List the prompts of this step.")
-@click.option("--prompt", help="List the trajectories of this prompt of --step: its key, or its beginning.")
+@click.option(
+    "--prompt",
+    help="List the trajectories of this prompt of --step, by its number, its key or its beginning; without --step, its "
+    "groups over the steps.",
+)
+@click.option(
+    "--hardest",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=HARDEST,
+    metavar="[N]",
+    help=f"List the N prompts with the lowest pass rates over all steps. N is {HARDEST} where it is left out.",
+)
 @click.option("--trajectory", type=int, help="Show this trajectory, by the id that lists show.")
 @click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for files that hold token ids.")
@@ -37,10 +56,11 @@ STEP_FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mea
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def command(
     place: Root | None,
-    run: Root | None,
+    run: str | None,
     name: str | None,
     step: int | None,
     prompt: str | None,
+    hardest: int | None,
     trajectory: int | None,
     branch: int | None,
     tokenizer: str | None,
@@ -51,42 +71,78 @@ def command(
     """Look at a run in the terminal: its steps, the prompts of a step, a prompt's trajectories, or one of them.
 
     DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
-    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read.
+    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read. --trajectory and --problems need no --run in an
+    index of several.
 
     \b
     Examples:
       rltracer inspect run.sqlite
       rltracer inspect run.sqlite --step 21
       rltracer inspect run.sqlite --step 21 --prompt 4f2a
+      rltracer inspect run.sqlite --prompt 14
+      rltracer inspect run.sqlite --hardest 20
       rltracer inspect run.sqlite --trajectory 17
       rltracer inspect /data/my-run --problems
     """
-    if (place is None) == (run is None):
-        raise click.UsageError("Give one index or run: rltracer inspect run.sqlite")
-    adapter = _adapter(place or run, name, tokenizer)  # type: ignore[arg-type]
-    if prompt is not None and step is None and adapter.list_steps() != [None]:
-        raise click.UsageError("--prompt needs --step: a prompt has a group in each step.")
-    if problems:
-        lines = _problems(adapter, as_json)
-    elif trajectory is not None:
-        loaded = adapter.load_trajectory(trajectory)
-        lines = iter([dump(trajectory_json(loaded))]) if as_json else trajectory_lines(loaded, branch, full)
-    elif prompt is not None:
-        lines = _prompt(adapter, step, prompt, as_json)
-    elif step is not None:
-        lines = _step(adapter, step, as_json)
+    place, name = _place_and_name(place, run, name)
+    if problems and name is None and (of_all := _problems_of_all(place, as_json)):
+        lines: Iterator[str] = of_all
     else:
-        lines = _run(adapter, as_json)
+        adapter = _adapter(place, name, tokenizer, trajectory)
+        if problems:
+            lines = _problems(adapter, as_json)
+        elif trajectory is not None:
+            loaded = adapter.load_trajectory(trajectory)
+            lines = iter([dump(trajectory_json(loaded))]) if as_json else trajectory_lines(loaded, branch, full)
+        else:
+            lines = _lists(adapter, step, prompt, hardest, as_json)
     for line in lines:
         click.echo(line)
 
 
-def _adapter(place: Root, name: str | None, tokenizer: str | None) -> IndexedAdapter:
+def _place_and_name(place: Root | None, run: str | None, name: str | None) -> tuple[Root, str | None]:
+    """Return where to look and which run: --run is a name beside an index, and a place of its own without one."""
+    from ..sources.places import is_database
+
+    if place is None and run is not None:
+        return RUN.convert(run, None, click.get_current_context()), name
+    if place is None or (run is not None and (name is not None or not is_database(place))):
+        raise click.UsageError("Give one index or run: rltracer inspect run.sqlite")
+    return place, name if run is None else run
+
+
+def _lists(
+    adapter: IndexedAdapter, step: int | None, prompt: str | None, hardest: int | None, as_json: bool
+) -> Iterator[str]:
+    from . import prompts
+
+    if hardest is not None:
+        return prompts.hardest(adapter, hardest, as_json)
+    if prompt is not None and step is None and adapter.list_steps() != [None]:
+        return prompts.over_steps(adapter, prompt, as_json)
+    if prompt is not None:
+        return _prompt(adapter, step, prompt, as_json)
+    return _run(adapter, as_json) if step is None else _step(adapter, step, as_json)
+
+
+def _adapter(place: Root, name: str | None, tokenizer: str | None, trajectory: int | None) -> IndexedAdapter:
+    """Return the adapter of a run; a trajectory says by itself which of an index's runs is meant."""
     from ..adapter import WhichRunError, adapter_for
+    from ..index.database import open_index
+    from ..index.queries import run_of_trajectory
+    from ..sources.base import SourceError
+    from ..sources.places import is_database
 
     check_run(place, takes_several=False)
+    run: str | int | None = name
     try:
-        return adapter_for(place, name, tokenizer)
+        if trajectory is not None and name is None and isinstance(place, Path) and is_database(place):
+            with closing(open_index(place)) as connection:
+                found = run_of_trajectory(connection, trajectory)
+            if found is None:
+                raise SourceError(f"The index has no trajectory {trajectory}.")
+            run = found[0]
+        return adapter_for(place, run, tokenizer)
     except WhichRunError as error:
         how = " Give one with --name." if name is None else ""
         raise click.UsageError(printable(f"{error}{how}")) from None
@@ -113,8 +169,11 @@ def _run(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:
     for fact in places:
         step = "no step" if fact["step"] is None else f"step {fact['step']}"
         numbers = f"{_count(fact['trajectories']):>12}  {_count(fact['prompt_groups']):>6}"
-        rates = f"{_rate(fact['pass_rate']):>9}  {_rate(fact['reward_mean']):>7}"
-        yield cut(f"  {step:9}  {_cell(fact['split'], 5)}  {numbers}  {rates}", width)
+        rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
+        yield cut(f"  {step:9}  {cell(fact['split'], 5)}  {numbers}  {rates}", width)
+    if any(fact["trajectories"] is None for fact in places):
+        how = "--step N reads one, " if adapter.refreshes else ""
+        yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)
     if steps == [None]:
         yield from _groups(adapter, None)
 
@@ -169,8 +228,8 @@ def _groups(adapter: IndexedAdapter, step: int | None) -> Iterator[str]:
     yield cut(f"  {'prompt':12}  {'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  preview", width)
     for group in groups:
         fact = facts.get(group.key, {})
-        rates = f"{_rate(fact.get('pass_rate')):>9}  {_rate(fact.get('reward_mean')):>7}"
-        key, split = _cell(group.key[:12], 12), _cell(fact.get("split"), 5)
+        rates = f"{decimal(fact.get('pass_rate')):>9}  {decimal(fact.get('reward_mean')):>7}"
+        key, split = cell(group.key[:12], 12), cell(fact.get("split"), 5)
         yield cut(f"  {key}  {split}  {group.count:8,}  {rates}  {group.preview}", width)
 
 
@@ -179,39 +238,53 @@ def _problems(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:
 
     for step in adapter.list_steps():
         adapter.ensure_step_indexed(step)
+    return _problem_lines(problems(adapter._open(), adapter._run()), as_json)
+
+
+def _problems_of_all(place: Root, as_json: bool) -> Iterator[str] | None:
+    """Return the problems of every run of an index, or None for an index of one run or for a run."""
+    from ..index.database import open_index
+    from ..index.queries import problems, runs
+    from ..sources.places import is_database
+
+    if not isinstance(place, Path) or not is_database(place):
+        return None
+    with closing(open_index(place)) as connection:
+        known = runs(connection)
+        found = [{"run": run.name, **problem} for run in known for problem in problems(connection, run.id)]
+    return _problem_lines(iter(found), as_json) if len(known) > 1 else None
+
+
+def _problem_lines(problems: Iterator[dict[str, Any]], as_json: bool) -> Iterator[str]:
     count = 0
-    for problem in problems(adapter._open(), adapter._run()):
+    for problem in problems:
         count += 1
         if as_json:
             yield dump(problem)
             continue
+        run = f"{problem['run']}: " if "run" in problem else ""
         line = f" line {problem['line']:,}" if problem["line"] else ""
-        yield from wrapped(printable(f"{problem['path']}{line}: {problem['reason']}"), screen_width())
+        yield from wrapped(printable(f"{run}{problem['path']}{line}: {problem['reason']}"), screen_width())
     if not as_json:
         yield plural(count, "problem")
-
-
-def _cell(text: str | None, width: int) -> str:
-    """Return a text that fills a column of a table."""
-    shown = cut(text, width) if text else "–"
-    return shown + " " * (width - width_of(shown))
 
 
 def _count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
-def _rate(number: float | None) -> str:
-    return "–" if number is None else f"{number:.3f}"
-
-
 def _prompt(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: bool) -> Iterator[str]:
     from ..index.queries import trajectory_row
     from ..sources.base import SourceError
+    from .prompts import chosen
 
-    groups = [group for group in _prompts(adapter, step) if group.key.startswith(prompt)]
+    listed, facts = _prompts(adapter, step), _group_facts(adapter, step)
+    numbers = [{"prompt": group.key, "prompt_id": facts.get(group.key, {}).get("prompt_id")} for group in listed]
+    keys = {group["prompt"] for group in chosen(prompt, numbers)}
+    groups = [group for group in listed if group.key in keys]
     if not groups:
-        raise SourceError(f"No prompt of step {step} begins with {prompt!r}.")
+        where = "The run" if step is None else f"Step {step}"
+        raise SourceError(f"{where} has no prompt {prompt!r}, by its number or the beginning of its key.")
     for group in groups:
         if not as_json:
             yield cut(f"{group.key[:12]}  {group.preview}", screen_width())
@@ -228,10 +301,8 @@ def _prompt(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: boo
 def _row(row: dict[str, Any]) -> str:
     success = {1: "yes", 0: "no", None: "–"}[row["success"]]
     stopped = row["error_type"] or row["stop_condition"] or "–"
-    line = (
-        f"  {row['id']:7}  {success:>7}  {_rate(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}  {stopped}"
-    )
-    return cut(line, screen_width())
+    numbers = f"{decimal(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}"
+    return cut(f"  {row['id']:7}  {success:>7}  {numbers}  {stopped}", screen_width())
 
 
 if __name__ == "__main__":

@@ -91,10 +91,10 @@ def step_facts(connection: sqlite3.Connection, run_id: int) -> list[dict[str, An
 
 
 def group_facts(connection: sqlite3.Connection, run_id: int, step: int | None) -> dict[str, dict[str, Any]]:
-    """Return split, pass rate and mean reward of the prompts of a step, by the keys that `list_prompts` gives."""
+    """Return number, split, pass rate and mean reward of a step's prompts, by the keys that `list_prompts` gives."""
     rows = connection.execute(
         """
-        select p.key, p.task, g.split, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0),
+        select p.key, p.task, g.split, p.id, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0),
             sum(g.reward_mean * g.rewarded) / sum(iif(g.reward_mean is null, 0, g.rewarded))
         from (
             select h.*, (select count(t.reward) from trajectories t where t.prompt_group_id = h.id) as rewarded
@@ -105,9 +105,55 @@ def group_facts(connection: sqlite3.Connection, run_id: int, step: int | None) -
         (run_id, step),
     )
     return {
-        group_key(key, task, split): {"split": split, "pass_rate": rate, "reward_mean": mean}
-        for key, task, split, rate, mean in rows
+        group_key(key, task, split): {"prompt_id": number, "split": split, "pass_rate": rate, "reward_mean": mean}
+        for key, task, split, number, rate, mean in rows
     }
+
+
+def groups_of_prompts(connection: sqlite3.Connection, run_id: int, asked: str) -> list[dict[str, Any]]:
+    """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt."""
+    key = asked.partition(":")[0].partition("@")[0][:64]
+    number = int(asked) if asked.isdecimal() and len(asked) < 19 else None
+    rows = connection.execute(
+        """
+        select p.id, p.key, p.task, g.split, g.step, count(*), count(t.success), sum(t.success),
+            avg(t.success), avg(t.reward), p.preview
+        from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
+        where (p.id = ? or p.key between ? and ?) and g.run_id = ?
+        group by p.id, g.step, g.split order by p.id, g.step is null, g.step, g.split
+        """,
+        (number, key, f"{key}\U0010ffff", run_id),
+    )
+    names = ("prompt_id", "prompt", "step", "split", "trajectories", "scored", "successes", "pass_rate", "reward_mean")
+    found = [
+        dict(zip((*names, "preview"), (number, group_key(key, task, split), step, split, *facts), strict=True))
+        for number, key, task, split, step, *facts in rows
+    ]
+    return [row for row in found if row["prompt_id"] == number or row["prompt"].startswith(asked)]
+
+
+def hardest_prompts(connection: sqlite3.Connection, run_id: int, limit: int) -> list[dict[str, Any]]:
+    """Return the scored prompts of a run with the lowest pass rates over all steps, the most often scored first."""
+    rows = connection.execute(
+        """
+        select v.prompt_id, p.key, p.task, v.split, v.env, v.steps, v.trajectories, v.scored, v.successes,
+            v.pass_rate, v.preview
+        from prompt_pass_rates v join prompts p on p.id = v.prompt_id
+        where v.run_id = ? and v.scored > 0 order by v.pass_rate, v.scored desc, v.prompt_id, v.split limit ?
+        """,
+        (run_id, limit),
+    )
+    names = ("split", "env", "steps", "trajectories", "scored", "successes", "pass_rate", "preview")
+    return [
+        {"prompt_id": number, "prompt": group_key(key, task, split), **dict(zip(names, (split, *facts), strict=True))}
+        for number, key, task, split, *facts in rows
+    ]
+
+
+def run_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> tuple[int, str] | None:
+    """Return number and name of the run that a trajectory belongs to."""
+    row = trajectory_row(connection, trajectory_id)
+    return (row["run_id"], row["run"]) if row else None
 
 
 def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, Any]]:
