@@ -56,6 +56,15 @@ CLIPPED = """
 """
 
 
+@pytest.mark.parametrize("name", ["overview", "run", "step", "group"])
+def test_no_table_has_to_be_scrolled_in_a_window_of_1100(open_page, places, name):
+    page = open_page(places[name], width=1100)
+    tables = "[...document.querySelectorAll('.reading .scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+    wider = page.evaluate(tables)
+    assert wider
+    assert max(wider) <= 0
+
+
 @pytest.mark.parametrize("name", ["thought", "counted", "raw"])
 def test_lines_of_prose_can_be_read(open_page, places, name):
     page = open_page(places[name])
