@@ -71,8 +71,8 @@ def command(
     """Look at a run in the terminal: its steps, the prompts of a step, a prompt's trajectories, or one of them.
 
     DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
-    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read. --trajectory and --problems need no --run in an
-    index of several.
+    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read. In
+    an index of several runs --trajectory and --problems need no --run.
 
     \b
     Examples:
