@@ -256,6 +256,7 @@ def test_a_number_that_is_the_beginning_of_a_key_too_is_told(capsys: pytest.Capt
     groups = [{"prompt_id": 7, "prompt": "ab" * 32}, {"prompt_id": 8, "prompt": "7c" * 32}]
     assert chosen("7", groups) == groups[:1]
     assert "Prompt 7 by its number, not by its key (7c7c7c7c7c7c)" in capsys.readouterr().err
+    assert chosen("9" * 5000, groups) == []
     assert chosen("7c", groups) == chosen("8", groups) == groups[1:]
     assert capsys.readouterr().err == ""
 

@@ -21,11 +21,12 @@ def chosen(asked: str, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     A number comes before a key that begins with the same digits; which of them is meant is then said on stderr.
     """
+    from ..index.queries import prompt_number
+
+    number = prompt_number(asked)
     by_key = [group for group in groups if group["prompt"].startswith(asked)]
-    if not asked.isdecimal():
-        return by_key
-    by_number = [group for group in groups if group["prompt_id"] == int(asked)]
-    others = list(dict.fromkeys(group["prompt"][:12] for group in by_key if group["prompt_id"] != int(asked)))
+    by_number = [group for group in groups if number is not None and group["prompt_id"] == number]
+    others = list(dict.fromkeys(group["prompt"][:12] for group in by_key if group["prompt_id"] != number))
     if by_number and others:
         kept = (
             f"Prompt {asked} by its number, not by its key ({', '.join(others[:5])}): give more of a key to choose it."

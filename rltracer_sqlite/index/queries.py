@@ -110,10 +110,15 @@ def group_facts(connection: sqlite3.Connection, run_id: int, step: int | None) -
     }
 
 
+def prompt_number(asked: str) -> int | None:
+    """Return the number of a prompt that a text may mean; None for a text that is none, or too long for one."""
+    return int(asked) if asked.isdecimal() and len(asked) < 19 else None
+
+
 def groups_of_prompts(connection: sqlite3.Connection, run_id: int, asked: str) -> list[dict[str, Any]]:
     """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt."""
     key = asked.partition(":")[0].partition("@")[0][:64]
-    number = int(asked) if asked.isdecimal() and len(asked) < 19 else None
+    number = prompt_number(asked)
     rows = connection.execute(
         """
         select p.id, p.key, p.task, g.split, g.step, count(*), count(t.success), sum(t.success),
