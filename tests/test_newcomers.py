@@ -136,6 +136,19 @@ def test_what_the_rule_does_not_score_is_counted_and_its_environments_named(tmp_
     assert "unscored" not in index(tmp_path / "y.sqlite", make_run(tmp_path / "all")).stdout
 
 
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_summary_is_broken_on_a_terminal_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    run = make_run(tmp_path / ("long" * 15))
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("rltracer_sqlite.cli.report.writes_to_terminal", lambda: is_terminal)
+    lines = index(tmp_path / "x.sqlite", run).stdout.splitlines()
+    assert any(line.startswith(f"  datasette {tmp_path}/x.sqlite --setting ") for line in lines)
+    told = [line for line in lines if not line.startswith("  datasette ")]
+    assert (max(map(len, told)) <= 60) == is_terminal
+
+
 def test_a_rule_that_scores_nothing_is_one_warning(tmp_path: Path) -> None:
     done = index(tmp_path / "x.sqlite", make_run(tmp_path / "run"), "--success", "metrics.foo>=1")
     assert done.returncode == 0

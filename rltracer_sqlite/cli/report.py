@@ -62,9 +62,14 @@ def summary(
     return "\n".join(printable(line) for line in _fitting(lines))
 
 
+def writes_to_terminal() -> bool:
+    """Say whether a person reads what is printed, and no other program."""
+    return sys.stdout.isatty()
+
+
 def _fitting(lines: list[str]) -> list[str]:
     """Return lines broken at the terminal's width; in a pipe each fact stays on its line, and a command always."""
-    if not sys.stdout.isatty():
+    if not writes_to_terminal():
         return lines
     width = screen_width()
     return [
