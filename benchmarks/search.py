@@ -28,6 +28,7 @@ from datasette.app import Datasette
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text
+from rltracer_sqlite.search.query import TOKENIZER
 from rltracer_sqlite.search.records import decode_record, record_text
 from tests.indexing import index
 
@@ -104,7 +105,7 @@ def floor(folder: Path) -> str:
     target = folder / "floor.sqlite"
     target.unlink(missing_ok=True)
     with closing(sqlite3.connect(target)) as connection:
-        connection.execute("create virtual table t using fts5(body, content='', tokenize='porter unicode61')")
+        connection.execute(f"create virtual table t using fts5(body, content='', tokenize='{TOKENIZER}')")
         started, cpu = time.perf_counter(), time.process_time()
         connection.executemany("insert into t (body) values (?)", ((text,) for text in found))
         connection.commit()
