@@ -13,14 +13,18 @@ HEADINGS = (
 )  # fmt: skip
 
 
-def measured(path: Path = RESULTS) -> str:
-    """Return a line on date and machine with a table, or one that says that nothing has been measured yet."""
+def measured(path: Path = RESULTS, only_wanted: bool = False) -> str:
+    """Return a line on date and machine with a table, or one that says that nothing has been measured yet.
+
+    With `only_wanted` the table has the operations of which something is demanded.
+    """
     if not path.exists():
         return "No measurements are kept with this version yet.\n"
     about = json.loads(path.read_text(encoding="utf-8"))
+    operations = [one for one in about["operations"] if not only_wanted or _demand(one) != "–"]
     packages = ", ".join(f"{name} {version}" for name, version in about["ours"].items())
     head = f"Measured on {about['date']} on {about['machine']}, {about['repeats']} runs of each side; {packages}."
-    rows = [HEADINGS, ("---", "---", *["---:"] * (len(HEADINGS) - 2)), *map(_row, about["operations"])]
+    rows = [HEADINGS, ("---", "---", *["---:"] * (len(HEADINGS) - 2)), *map(_row, operations)]
     return f"{head}\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -37,9 +41,12 @@ def _row(operation: dict[str, Any]) -> tuple[str, ...]:
 
 def _wanted(operation: dict[str, Any]) -> str:
     """Return what is demanded of an operation, and whether it was missed."""
+    return f"{_demand(operation)}, missed" if operation["misses"] else _demand(operation)
+
+
+def _demand(operation: dict[str, Any]) -> str:
     bar, limit = operation["bar"], operation["seconds_bar"]
-    wanted = f"≤ {bar:g}" if bar is not None else f"≤ {_seconds(limit)}" if limit is not None else "–"
-    return f"{wanted}, missed" if operation["misses"] else wanted
+    return f"≤ {bar:g}" if bar is not None else f"≤ {_seconds(limit)}" if limit is not None else "–"
 
 
 def _number(value: float) -> str:
