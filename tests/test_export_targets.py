@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
 from tests.export_runs import export, indexed, rollout, spec, write_data
+from tests.interrupts import TAKE_INTERRUPTS
 
 ROOT = Path(__file__).parents[1]
 
@@ -112,7 +113,7 @@ def progress(doing, done, total):
 TraceDataExporter([{str(database)!r}], progress=progress).write({str(tmp_path / "o.jsonl")!r})
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", TAKE_INTERRUPTS + program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == b"writing\n"

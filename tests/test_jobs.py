@@ -25,6 +25,7 @@ from rltracer_sqlite.sources.base import START, Position, Shard
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.prime_rl import scan as scanning
 from tests.indexing import dump, index, rows, value
+from tests.interrupts import TAKE_INTERRUPTS
 from tests.layouts import LAYOUTS, append, append_torn, message, seal, trace
 from tests.table_samples import SAMPLES
 from tests.token_layouts import export_line, micro_batch, question, write_bin
@@ -197,7 +198,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     run, database = tmp_path / "run", tmp_path / "x.sqlite"
     for step in range(1, 9):
         append(run / ONE.replace("step_1", f"step_{step}"), *records(60, f"s{step}-"))
-    command = [sys.executable, "-c", SLOW, str(database), str(run), "--jobs", "2"]
+    command = [sys.executable, "-c", TAKE_INTERRUPTS + SLOW, str(database), str(run), "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(
         command, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

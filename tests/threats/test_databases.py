@@ -23,6 +23,7 @@ from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRu
 from rltracer_sqlite.index.database import IndexFileError, open_for_writing, open_index
 from rltracer_sqlite.roots import Roots
 from tests.indexing import index
+from tests.interrupts import TAKE_INTERRUPTS
 from tests.plugin.conftest import traces, write_run
 from tests.test_bad_input import indexed, inspected, sentence
 
@@ -205,7 +206,7 @@ def test_t14_a_command_can_be_stopped(place: Path) -> None:
     command = [
         sys.executable,
         "-c",
-        "\n".join(line.strip() for line in program.splitlines()),
+        TAKE_INTERRUPTS + "\n".join(line.strip() for line in program.splitlines()),
         str(place / "run.sqlite"),
     ]
     process = subprocess.Popen(command, env=safe_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
