@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,6 +54,28 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 def test_what_cannot_be_meant_is_refused(make: Callable[..., Any], arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ExportError, match=sentence):
         make(**arguments)
+
+
+DEEP: list[Any] = []
+for _ in range(3000):
+    DEEP = [DEEP]
+ODD = (DEEP, {"a": DEEP}, 10**5000, [10**5000], "x" * 10_000, b"\xff" * 10_000)
+CHOICES: list[tuple[Callable[..., Any], str]] = [
+    *((ExportPreferences, one.name) for one in fields(ExportPreferences)),
+    *((DifficultyFilter, one.name) for one in fields(DifficultyFilter)),
+    *((partial(FieldFilter, "x"), name) for name in ("minimum", "maximum", "allowed_values")),
+    *((partial(TraceRunSpec, "x"), name) for name in ("step_start", "step_end", "split")),
+]
+
+
+@pytest.mark.parametrize(("make", "name"), CHOICES, ids=[name for _, name in CHOICES])
+@pytest.mark.parametrize("value", ODD, ids=["deep", "deep-object", "digits", "list-of-digits", "text", "bytes"])
+def test_any_value_is_refused_in_a_short_sentence(make: Callable[..., Any], name: str, value: Any) -> None:
+    if name == "allowed_values" and isinstance(value, list):
+        value = [value]
+    with pytest.raises(ExportError) as refused:
+        make(**{name: value})
+    assert len(str(refused.value)) < 400
 
 
 def test_names_and_members_both_choose() -> None:

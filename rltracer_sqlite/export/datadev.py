@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .preferences import ExportError
+from .preferences import ExportError, shown
 from .rows import DATADEV_COLUMNS
 
 CHUNK_BYTES = 1 << 20
@@ -43,7 +43,7 @@ class DatadevRows:
         if isinstance(number, bool) or not isinstance(number, int) or number not in self.places:
             if number is None:
                 raise ExportError(f"A selected trace has no task.data.idx, so its row in {self.path} is not known.")
-            raise ExportError(f"task.data.idx is {number!r}, and {self.path} has {self.count:,} rows.")
+            raise ExportError(f"task.data.idx is {shown(number)}, and {self.path} has {self.count:,} rows.")
         offset, length = self.places[number]
         self.file.seek(offset)
         where = f"row {number:,} of {self.path}"

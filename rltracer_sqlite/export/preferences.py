@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
 LARGEST = 2**63 - 1  # what SQLite can hold
+SHORT = reprlib.Repr()
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 100, 100
 
 
 class ExportError(ValueError):
@@ -51,9 +54,9 @@ class DifficultyFilter:
     max_difficulty: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name, value in ((one.name, getattr(self, one.name)) for one in fields(self)):
             if value is not None and not (is_number(value) and 0 <= value <= 1):
-                raise ExportError(f"{name} is {value!r}: a pass rate lies between 0 and 1.")
+                raise ExportError(f"{name} is {shown(value)}: a pass rate lies between 0 and 1.")
         for what in ("pass_rate", "difficulty"):
             low, high = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
             if low is not None and high is not None and low > high:
@@ -92,12 +95,13 @@ class FieldFilter:
             raise ExportError("A field filter needs a path, for example metrics.num_turns.")
         for bound in (self.minimum, self.maximum):
             if bound is not None and not is_number(bound):
-                raise ExportError(f"The bounds of {self.path} are numbers, and {bound!r} is none.")
+                raise ExportError(f"The bounds of {self.path} are numbers, and {shown(bound)} is none.")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise ExportError(f"The minimum {self.minimum} of {self.path} is above its maximum {self.maximum}.")
         if self.allowed_values is not None:
             if not isinstance(self.allowed_values, (tuple, list, set, frozenset)):
-                raise ExportError(f"The allowed values of {self.path} are a list, and {self.allowed_values!r} is none.")
+                found = shown(self.allowed_values)
+                raise ExportError(f"The allowed values of {self.path} are a list, and {found} is none.")
             object.__setattr__(self, "allowed_values", tuple(self.allowed_values))
             if not all(is_text(one) or is_number(one) for one in self.allowed_values):
                 raise ExportError(f"The allowed values of {self.path} are text, numbers or truth values.")
@@ -179,13 +183,13 @@ class ExportPreferences:
             if value is not None and (
                 isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST
             ):
-                raise ExportError(f"{name} is {value!r}: it is a positive number, or None for no limit.")
+                raise ExportError(f"{name} is {shown(value)}: it is a positive number, or None for no limit.")
         for name in ("tool_call_sampling_power", "reward_margin"):
             value = getattr(self, name)
             if not (is_number(value) and math.isfinite(value) and value >= 0):
-                raise ExportError(f"{name} is {value!r}: it is a finite number, 0 or more.")
+                raise ExportError(f"{name} is {shown(value)}: it is a finite number, 0 or more.")
         if type(self.seed) is not int or abs(self.seed) > LARGEST:
-            raise ExportError(f"seed is {self.seed!r}: it is a whole number.")
+            raise ExportError(f"seed is {shown(self.seed)}: it is a whole number.")
         if self.order is not Order.SAMPLE and self.tool_call_sampling_power:
             raise ExportError("tool_call_sampling_power weighs a draw, and order='shortest' makes none: choose one.")
 
@@ -209,6 +213,14 @@ class ExportPreferences:
         return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
+def shown(value: Any) -> str:
+    """Return any value in a few words for a sentence: it may be nested a thousand deep, or have a million digits."""
+    try:
+        return SHORT.repr(value)
+    except ValueError:  # a number with more digits than Python writes
+        return f"<{type(value).__name__}>"
+
+
 def is_text(value: Any) -> bool:
     """Say whether a value is text that SQLite can hold: half of a surrogate pair is none."""
     return isinstance(value, str) and value.isascii() | (value.encode("utf-8", "replace").decode() == value)
@@ -223,17 +235,17 @@ def is_number(value: Any) -> bool:
 
 def _check_parts(preferences: ExportPreferences) -> None:
     if not isinstance(preferences.difficulty, DifficultyFilter):
-        raise ExportError(f"difficulty is {preferences.difficulty!r}: it is a DifficultyFilter.")
+        raise ExportError(f"difficulty is {shown(preferences.difficulty)}: it is a DifficultyFilter.")
     filters = preferences.field_filters
     if not isinstance(filters, (tuple, list)) or not all(isinstance(one, FieldFilter) for one in filters):
-        raise ExportError(f"field_filters is {filters!r}: it is a tuple of FieldFilter.")
+        raise ExportError(f"field_filters is {shown(filters)}: it is a tuple of FieldFilter.")
     for one in fields(preferences):
         if one.type == "bool" and not isinstance(value := getattr(preferences, one.name), bool):
-            raise ExportError(f"{one.name} is {value!r}: it is True or False.")
+            raise ExportError(f"{one.name} is {shown(value)}: it is True or False.")
 
 
 def _member(kind: type[Enum], name: str, value: Any) -> Enum:
-    try:
-        return kind(value)
-    except ValueError:
-        raise ExportError(f"{name} is {value!r}: it is one of {', '.join(one.value for one in kind)}.") from None
+    for one in kind:
+        if isinstance(value, str) and value == one.value:
+            return one
+    raise ExportError(f"{name} is {shown(value)}: it is one of {', '.join(one.value for one in kind)}.")

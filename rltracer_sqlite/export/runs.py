@@ -13,7 +13,7 @@ from ..roots import Roots, allowed_tokenizer
 from ..sources import source_for, source_named
 from ..sources.base import Source
 from ..sources.places import Root, is_database, place, relist
-from .preferences import LARGEST, ExportError
+from .preferences import LARGEST, ExportError, shown
 
 SPLITS = ("train", "eval")
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
@@ -54,12 +54,12 @@ class TraceRunSpec:
             object.__setattr__(self, "rl_data_path", Path(self.rl_data_path))
         for name in ("step_start", "step_end"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value <= LARGEST:
-                raise ExportError(f"{name} is {value}: steps are counted from 0.")
+            if value is not None and not (type(value) is int and 0 <= value <= LARGEST):
+                raise ExportError(f"{name} is {shown(value)}: steps are counted from 0.")
         if self.step_end is not None and self.step_end < (self.step_start or 0):
             raise ExportError(f"The steps {self.step_start or 0} to {self.step_end} end before they begin.")
         if self.split is not None and self.split not in SPLITS:
-            raise ExportError(f"split is {self.split!r}: it is train, eval, or None for every split.")
+            raise ExportError(f"split is {shown(self.split)}: it is train, eval, or None for every split.")
 
     @classmethod
     def from_index(
