@@ -47,7 +47,7 @@ def served() -> tuple[asyncio.AbstractEventLoop, Any]:
     write_run(folder / "run", traces())
     index(folder / "run.sqlite", folder / "run")
     loop = asyncio.new_event_loop()
-    datasette = Datasette([str(folder / "run.sqlite")], settings={"num_sql_threads": 1})
+    datasette = Datasette([str(folder / "run.sqlite")], settings={"num_sql_threads": 0, "suggest_facets": False})
     loop.run_until_complete(datasette.invoke_startup())
     return loop, datasette
 
