@@ -31,6 +31,7 @@ MODULES = {
     "pickle": "torch",
     "torch": "torch",
     "templates": "templates",
+    "tokenizer": "tokenizer",
     "tables": "tables",
     "mappings": "mappings",
     "guess": "mappings",

@@ -40,7 +40,7 @@ def test_a_character_stands_at_its_last_token(folder: Path) -> None:
 
 
 @given(st.lists(st.integers(-3, 300), max_size=40))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pieces_join_to_the_text(folder: Path, ids: list[int]) -> None:
     tokenizer = load_tokenizer(folder)
     pieces = tokenizer.pieces(ids)
@@ -49,7 +49,7 @@ def test_pieces_join_to_the_text(folder: Path, ids: list[int]) -> None:
 
 
 @given(st.lists(st.integers(0, 262), max_size=60))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_byte_table_equals_the_library(folder: Path, ids: list[int]) -> None:
     library = LibraryEngine(folder / "tokenizer.json")
     assert load_tokenizer(folder).decode(ids) == library.decode(ids)
@@ -162,3 +162,82 @@ def test_without_the_library_the_sentence_says_what_to_install(tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(TokenizerError, match=r"pip install 'datasette-rltracer\[primerl\]'"):
         load_tokenizer(write_metaspace(tmp_path)).decode([HELLO])
+
+
+def with_decoders(folder: Path, *decoders: dict[str, object], **others: object) -> Path:
+    """Write that tokenizer with other decoders, and whatever else is given."""
+    file = write_metaspace(folder) / "tokenizer.json"
+    tokenizer = json.loads(file.read_text(encoding="utf-8"))
+    tokenizer.update(decoder={"type": "Sequence", "decoders": decoders}, **others)
+    file.write_text(json.dumps(tokenizer), encoding="utf-8")
+    return folder
+
+
+BY_EXPRESSION = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": "x"}
+TWICE = {"type": "Replace", "pattern": {"String": "l"}, "content": "ll"}
+IN_NOTHING = {"type": "BPEDecoder", "suffix": ""}
+
+
+@pytest.mark.threat("T60")
+@pytest.mark.parametrize(
+    ("decoders", "sentence"),
+    [
+        ([BY_EXPRESSION], "decodes by regular expressions"),
+        ([{"type": "Sequence", "decoders": [BY_EXPRESSION]}], "decodes by regular expressions"),
+        ([TWICE] * 40, r"makes a text \d+ times as long as its tokens"),
+        ([IN_NOTHING], "replaces what is no text"),
+        ([{"type": "Replace", "pattern": {"String": ""}, "content": "x"}], "replaces what is no text"),
+        ([["Replace", {"Regex": "a"}, "x"]], "in a way that is not known here"),
+        ([{"type": "Later"}], "in a way that is not known here"),
+        ([{"type": "Fuse", "x": "\ud800"}], "cannot be read as a tokenizer"),
+    ],
+    ids=["expression", "inner expression", "doubling", "empty suffix", "empty text", "list", "unknown", "surrogate"],
+)
+def test_a_decoder_that_may_not_end_is_refused(
+    tmp_path: Path, decoders: list[dict[str, object]], sentence: str
+) -> None:
+    with pytest.raises(TokenizerError, match=sentence):
+        load_tokenizer(with_decoders(tmp_path, *decoders)).decode([HELLO])
+
+
+@pytest.mark.threat("T60")
+def test_an_expression_cannot_hide_behind_what_one_reader_of_json_refuses(tmp_path: Path) -> None:
+    truncation = {"direction": "Right", "max_length": 5, "strategy": "LongestFirst", "stride": 0, "x": 0}
+    file = with_decoders(tmp_path, BY_EXPRESSION, truncation=truncation) / "tokenizer.json"
+    file.write_text(file.read_text(encoding="utf-8").replace('"x": 0', f'"x": {"1" * 5000}'), encoding="utf-8")
+    with pytest.raises(TokenizerError, match="cannot be read as a tokenizer"):
+        load_tokenizer(tmp_path).decode([HELLO])
+
+
+def test_what_only_encoding_needs_is_not_given_to_the_library(tmp_path: Path) -> None:
+    pattern = {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated", "invert": False}
+    tokenizer = load_tokenizer(with_decoders(tmp_path, TWICE, {"type": "Fuse"}, pre_tokenizer=pattern))
+    assert tokenizer.decode([HELLO]) == "▁hellllo"
+
+
+@pytest.mark.threat("T60")
+def test_a_token_without_end_is_refused(tmp_path: Path) -> None:
+    added = {"id": 262, "content": "a" * 5000, "special": False, "single_word": False, "lstrip": False,
+             "rstrip": False, "normalized": False}  # fmt: skip
+    with pytest.raises(TokenizerError, match="a token of 5,000 bytes"):
+        load_tokenizer(with_decoders(tmp_path, added_tokens=[added])).decode([HELLO])
+
+
+@pytest.mark.threat("T60")
+def test_a_tokenizer_nested_without_end_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text('{"x":' + "[" * 100_000 + "]" * 100_000 + ',"model":{"vocab":{}}}')
+    with pytest.raises(TokenizerError, match="cannot be read as a tokenizer"):
+        load_tokenizer(tmp_path).decode([1])
+
+
+def test_a_panic_of_the_library_is_a_sentence(tmp_path: Path) -> None:
+    class Panic(BaseException): ...
+
+    class Panicking:
+        def decode(self, *_: object, **__: object) -> str:
+            raise Panic("index out of bounds")
+
+    engine = LibraryEngine(write_metaspace(tmp_path) / "tokenizer.json")
+    engine.tokenizer = Panicking()
+    with pytest.raises(TokenizerError, match="index out of bounds"):
+        engine.decode([HELLO])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..sources.base import SourceError
-from .bytetable import read_byte_table
+from .bytetable import MAX_TOKEN, read_byte_table
+from .decoders import vetted
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 INSTALL = "pip install 'datasette-rltracer[primerl]'"
@@ -109,23 +110,20 @@ class TextTokenizer:
 
     @cached_property
     def _engine(self) -> Engine:
-        try:
+        with _refused_in_a_sentence(self.path):
             table = read_byte_table(self.path)
-        except (OSError, ValueError) as error:
-            raise TokenizerError(f"{self.path} cannot be read as a tokenizer: {error}.") from None
         return table if table is not None else LibraryEngine(self.path)
 
 
-def _refuse_patterns(path: Path) -> None:
-    """Raise TokenizerError where decoding would apply a regular expression, which can take for ever."""
+@contextmanager
+def _refused_in_a_sentence(path: Path) -> Iterator[None]:
+    """Raise TokenizerError for whatever reading a tokenizer, or the `tokenizers` library, raises."""
     try:
-        decoder = json.loads(path.read_bytes()).get("decoder")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return  # the library says what is wrong
-    if '"Regex":' in json.dumps(decoder):
-        raise TokenizerError(
-            f"{path} decodes by regular expressions, which is not done for a file that may be anybody's."
-        )
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        raise TokenizerError(f"{path} cannot be read as a tokenizer: {error}.") from None
 
 
 class LibraryEngine:
@@ -136,12 +134,13 @@ class LibraryEngine:
             from tokenizers import Tokenizer
         except ImportError:
             raise TokenizerError(f"This kind of tokenizer needs the tokenizers package: {INSTALL}.") from None
-        _refuse_patterns(path)
-        try:
-            self.tokenizer: Any = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises nothing more precise
-            raise TokenizerError(f"{path} cannot be read as a tokenizer: {error}.") from None
-        self.known = frozenset(self.tokenizer.get_vocab(with_added_tokens=True).values())
+        self.path = path
+        with _refused_in_a_sentence(path):
+            self.tokenizer: Any = Tokenizer.from_str(vetted(path))
+            vocabulary = self.tokenizer.get_vocab(with_added_tokens=True)
+            if (longest := max(map(len, map(str.encode, vocabulary)), default=0)) > MAX_TOKEN:
+                raise ValueError(f"it has a token of {longest:,} bytes")
+        self.known = frozenset(vocabulary.values())
         self.size = max(self.known, default=-1) + 1
         decoder = self.tokenizer.get_added_tokens_decoder()
         self.added = {token.content: token_id for token_id, token in decoder.items()}
@@ -170,7 +169,8 @@ class LibraryEngine:
         return runs
 
     def _text(self, ids: list[int]) -> str:
-        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
+        with _refused_in_a_sentence(self.path):
+            return str(self.tokenizer.decode(ids, skip_special_tokens=False))
 
     def _pieces(self, ids: list[int]) -> list[str]:
         pieces: list[str] = []
