@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +46,31 @@ def fold_turns(turns: Iterable[Turn], family: Family) -> tuple[list[Message], li
     # Where no turn is ended, the end marks were left out; where only the last is not, it was cut off.
     folding.remarks["unfinished"] += any(ends) and not ends[-1]
     remarks = [text.format(folding.remarks[key]) for key, text in REMARKS.items() if folding.remarks[key]]
-    return folding.messages, folding.tools, remarks
+    return list(map(_joined, folding.messages)), folding.tools, remarks
+
+
+class _Waiting:
+    """Calls without a result yet. They are looked up in tables, since one text may hold very many of them."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.taken: set[int] = set()
+        self.places: defaultdict[tuple[str, str | None], deque[int]] = defaultdict(deque)
+
+    def add(self, call: Call) -> None:
+        for key in (("id", call["id"]), ("tool", call["function"]["name"]), ("any", None)):
+            self.places[key].append(len(self.calls))
+        self.calls.append(call)
+
+    def take(self, call_id: str | None, name: str | None) -> Call | None:
+        """Return the call that a result belongs to: by its id, else by its tool, else the first without a result."""
+        for key in [("id", call_id)] if call_id else [("tool", name), ("any", None)]:
+            places = self.places.get(key)
+            while places:
+                if (place := places.popleft()) not in self.taken:
+                    self.taken.add(place)
+                    return self.calls[place]
+        return None
 
 
 class _Folding:
@@ -54,7 +78,7 @@ class _Folding:
         self.family = family
         self.messages: list[Message] = []
         self.tools: list[dict[str, Any]] = []
-        self.waiting: list[Call] = []  # calls without a result yet
+        self.waiting = _Waiting()
         self.calls = 0
         self.remarks: Counter[str] = Counter()
 
@@ -89,37 +113,40 @@ class _Folding:
         self.remarks["malformed"] += found.malformed
         message["content"] = found.text
         self.messages.append(message)
-        self.waiting = []
+        self.waiting = _Waiting()
         self._add_calls(message, found.calls)
 
     def _add_channel(self, turn: Turn) -> None:
         """Add to the current answer what one channel says: an answer is all that comes before the next reply."""
         message = self.messages[-1] if self.messages else {}
         calls_on = turn.recipient is not None
-        answered = message.get("content") or (message.get("tool_calls") and not calls_on)
+        answered = message.get("content") not in ("", [""]) or message.get("tool_calls")
         if message.get("role") != "assistant" or (answered and not calls_on):
             message = {"role": "assistant", "content": ""}
             self.messages.append(message)
-            self.waiting = []
+            self.waiting = _Waiting()
         if turn.recipient:
             self._add_calls(message, [call_of(turn.recipient, turn.text.strip(), None)])
         else:
             key = self.family.channels.get(turn.channel or "", "content")
-            message[key] = f"{message[key]}\n{turn.text}" if message.get(key) else turn.text
+            if (said := message.get(key)) and said != [""]:
+                said.append(turn.text)
+            else:
+                message[key] = [turn.text]
 
     def _add_calls(self, message: Message, calls: Sequence[Call]) -> None:
         for call in calls:
             call["id"] = call["id"] or f"call_{self.calls}"
             self.calls += 1
+            self.waiting.add(call)
         if calls:
-            message["tool_calls"] = [*message.get("tool_calls", ()), *calls]
-            self.waiting += calls
+            message.setdefault("tool_calls", []).extend(calls)
 
     def _add_results(self, turn: Turn) -> None:
         results, rest = _results(turn.text, self.family)
         for text in results:
             call_id, content = _named_result(text, self.family.result)
-            call = self._take_call(call_id, turn.name)
+            call = self.waiting.take(call_id, turn.name)
             message: Message = {"role": "tool", "content": content}
             if call_id or call:
                 message["tool_call_id"] = call_id or (call or {})["id"]
@@ -131,16 +158,11 @@ class _Folding:
         if rest.strip():
             self.messages.append({"role": "user", "content": rest.removeprefix("\n")})
 
-    def _take_call(self, call_id: str | None, name: str | None) -> Call | None:
-        """Return the call that a result belongs to: by its id, else by its tool, else the first without a result."""
-        waiting = self.waiting
-        chosen = [call for call in waiting if call_id and call["id"] == call_id]
-        chosen = chosen or [call for call in waiting if name and not call_id and call["function"]["name"] == name]
-        chosen = chosen or ([] if call_id else waiting[:1])
-        if not chosen:
-            return None
-        self.waiting = [call for call in waiting if call is not chosen[0]]
-        return chosen[0]
+
+def _joined(message: Message) -> Message:
+    """Return a message whose channels are texts: while turns are added each is a list of what was said on it."""
+    texts = {key: "\n".join(said) for key, said in message.items() if isinstance(said, list) and key != "tool_calls"}
+    return {**message, **texts}
 
 
 def split_reasoning(text: str, marks: Sequence[tuple[str, str]]) -> tuple[str | None, str, bool]:

@@ -90,11 +90,15 @@ def _turn(match: re.Match[str], body: str, ended: bool, family: Family) -> Turn:
 
 
 def _without_noise(text: str, family: Family) -> str:
+    # By places in the text, since a padded one may begin with very many marks.
+    kept = at = 0
     while True:
-        mark = next((mark for mark in family.noise if text.lstrip().startswith(mark)), None)
+        while at < len(text) and text[at].isspace():
+            at += 1
+        mark = next((mark for mark in family.noise if text.startswith(mark, at)), None)
         if mark is None:
-            return text
-        text = text.lstrip().removeprefix(mark)
+            return text[kept:]
+        kept = at = at + len(mark)
 
 
 def _body(text: str, family: Family, separator: str) -> tuple[str, bool]:

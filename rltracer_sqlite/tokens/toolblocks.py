@@ -100,5 +100,8 @@ def _namespace_tools(text: str) -> list[Tool]:
         if match:
             function = {"name": match["name"], "description": "\n".join(comments)}
             tools.append({"type": "function", "function": {key: value for key, value in function.items() if value}})
-        comments = [*comments, line[2:].strip()] if line.startswith("//") else []
+        if line.startswith("//"):
+            comments.append(line[2:].strip())
+        else:
+            comments = []
     return tools

@@ -222,7 +222,8 @@ def _end_of_value(text: str, start: int, pair: PairSyntax) -> int:
     """Return the closing mark that is followed by another key or by nothing: a value may hold such a mark itself."""
     end = text.find(pair.value_close, start)
     while end >= 0:
-        rest = text[end + len(pair.value_close) :][:64].lstrip()
+        behind = end + len(pair.value_close)
+        rest = text[behind : behind + 64].lstrip()
         if not rest or rest.startswith(pair.key_open):
             return end
         end = text.find(pair.value_close, end + 1)

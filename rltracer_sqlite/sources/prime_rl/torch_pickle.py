@@ -60,9 +60,6 @@ class TensorView:
     strides: tuple[int, ...]
 
 
-_MARK = object()
-
-
 def read_tensors(data: bytes) -> Any:
     """Return what the pickle of a torch file describes. Raises PickleRefused."""
     machine = _Machine()
@@ -81,6 +78,7 @@ def read_tensors(data: bytes) -> Any:
 class _Machine:
     def __init__(self) -> None:
         self.stack: list[Any] = []
+        self.marks: list[int] = []  # how much the stack held at each mark that is still open
         self.memo: dict[int, Any] = {}
         self.steps = 0
 
@@ -95,7 +93,7 @@ class _Machine:
             case "PROTO" | "FRAME":
                 pass
             case "MARK":
-                self.stack.append(_MARK)
+                self.marks.append(len(self.stack))
             case "EMPTY_LIST":
                 self.stack.append([])
             case "EMPTY_DICT":
@@ -145,8 +143,8 @@ class _Machine:
                 raise PickleRefused(f"its pickle uses {name}, which tensors do not need")
 
     def _since_mark(self) -> list[Any]:
-        at = len(self.stack) - 1 - self.stack[::-1].index(_MARK)
-        values = self.stack[at + 1 :]
+        at = self.marks.pop()
+        values = self.stack[at:]
         del self.stack[at:]
         return values
 
