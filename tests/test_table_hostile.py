@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rltracer_sqlite import open_run
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Entry, NotRollouts, Position, Problem, Shard
+from rltracer_sqlite.sources.table import mapping_source_from_text
 from rltracer_sqlite.sources.table.built_in import PRESETS, preset
+from tests.indexing import index, rows
 from tests.test_table_presets import locator, read
 
 TEXTS = st.one_of(
@@ -71,6 +75,17 @@ def check(name: str, root: Path) -> list[Any]:
     return found
 
 
+OWN = """
+name = "own"
+[content]
+kind = "text"
+prompt = "q"
+completion = "a"
+[columns]
+id = "id"
+[rewards]
+columns = ["r\\u0000"]
+"""
 LINES = [
     b'{"messages": [{"role": "user", "content": "\\ud800"}, {"role": "assistant", "content": "\\udc00x"}]}',
     b'{"messages": [{"role": {"a": 1}, "content": 5}], "reward": [1]}',
@@ -130,3 +145,22 @@ def test_recorded_segments_are_believed_before_marks(tmp_path: Path) -> None:
     shard, entry = read(reader, tmp_path / "a.jsonl")[0][0]
     messages = reader.load(tmp_path, [locator(shard, entry)]).messages
     assert ([message["role"] for message in messages], entry.turns) == (["user", "assistant"], 1)
+
+
+def test_ids_and_names_that_sqlite_would_cut_short_are_kept_whole(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    file, database = tmp_path / "run/a.jsonl", tmp_path / "run.sqlite"
+    source = mapping_source_from_text(OWN)
+
+    def write(*names: str) -> None:
+        rows = [{"id": name, "q": "1 + 1?", "a": "2", "k\0ey": "v\0", "x" * 10_000: 1, "r\0": 0.5} for name in names]
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        index(database, tmp_path / "run", source=source)
+
+    write("a\0b", "a\0c")
+    write("first", "a\0b", "a\0c")
+    assert rows(database, "select id, uid from trajectories order by id") == [(1, "a�b"), (2, "a�c"), (3, "first")]
+    made = "select path from fields where trajectories is not null order by path"
+    assert rows(database, made) == [("k�ey",), ("rewards.r�.score",)]
+    with closing(open_run(database)) as adapter:
+        assert adapter.load_trajectory(2).metadata["uid"] == "a�c"

@@ -14,16 +14,9 @@ import msgspec
 from .. import messages as normal
 from ..model import Message, Trajectory
 from .base import Entry, Locator, Shard
-from .values import number, place_of
+from .values import MAX_TEXT, place_of, place_uid
 
-MAX_TEXT = 200  # characters of a recorded text that is kept as a value
-MAX_DEPTH = 3
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
-
-
-def place_uid(path: str, offset: int, item: int | None) -> str:
-    """Return the uid of a trajectory without a recorded id: its place."""
-    return f"{path}@{offset}" if item is None else f"{path}@{offset}.{item}"
 
 
 def entry_of(
@@ -130,19 +123,6 @@ def truth_hash(truth: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         encoded = repr(truth).encode("utf-8", "surrogatepass")
     return sha256(encoded).hexdigest()[:16]
-
-
-def add_values(values: dict[str, float | str | None], path: str, recorded: Any, depth: int = 1) -> None:
-    """Add the scalars of a recorded value under their dotted paths; a text too long to be indexed as None."""
-    if isinstance(recorded, Mapping):
-        if depth <= MAX_DEPTH:
-            for name, value in recorded.items():
-                add_values(values, f"{path}.{name}" if path else str(name), value, depth + 1)
-    elif isinstance(recorded, (bool, int, float)):
-        if (finite := number(recorded)) is not None:
-            values[path] = finite
-    elif isinstance(recorded, str):
-        values[path] = recorded if len(recorded) <= MAX_TEXT else None
 
 
 def short_text(value: Any) -> str | None:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..messages import normal_message
 from .base import START, Entry, Locator, LocatorError, NotRollouts, Position, Problem, Scanned, Shard
-from .conversation import CHANGED, add_values, entry_of, trajectory_of
+from .conversation import CHANGED, entry_of, trajectory_of
 from .files import open_shard, read_bytes
 from .lines import Tail, complete_lines, decode_leniently
 from .places import Root
+from .values import add_values
 
 if TYPE_CHECKING:
     from ..model import Message, Trajectory

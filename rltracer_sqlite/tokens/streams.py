@@ -70,6 +70,10 @@ class Tokens:
                 changed[name] = _overlaid(getattr(self, name), cleaned, len(self.ids))
         return replace(self, **changed)
 
+    def trained_logprobs(self) -> Iterable[float | None]:
+        """Return the logprob of each trained token; none where they, or which tokens are trained, are not recorded."""
+        return compress(self.logprobs or (), self.mask or ())
+
     def logprob_mean(self) -> float | None:
         """Return the mean logprob of the trained tokens, or None."""
         return mean_of_trained(self.logprobs, self.mask)

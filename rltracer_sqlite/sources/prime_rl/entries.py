@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from hashlib import sha256
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from ... import messages as normal
 from ..base import Entry, Problem, Shard, Update
-from ..values import integer, number
-from .records import ANY, NOTHING, Node, Raw, Record, Reward, Task, TaskData, is_there
+from ..values import MAX_TEXT, add_values, flag, integer, number, place_uid, recorded_uid, reward_path, short
+from .identity import decoded, identify, prompt_nodes, prompt_of, recorded_prompt
+from .records import Node, Record, Reward, Task
 
 # verifiers' names for a limit that cut a rollout off.
 LIMITS = {
     "max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "context_length", "compaction_failed",
     "max_turns_reached", "prompt_too_long", "max_total_completion_tokens_reached",
 }  # fmt: skip
-MAX_TEXT = 200  # characters of a recorded text, or of a dotted path, that the index keeps
-MAX_DEPTH = 3
-KNOWN_PATHS = 4096  # dotted paths that are not put together again for each record
-KNOWN_PROMPTS = 1024  # prompts whose key and preview are remembered
-SHORT_PROMPT = 1 << 14  # bytes; only prompts up to this length are
 
 
 def trace_entries(record: Record, shard: Shard, offset: int, length: int, line: int) -> list[Entry | Problem]:
@@ -47,7 +38,7 @@ def _trace(
     entry = common(trace, outer, shard, offset, length, line, item)
     nodes = trace.nodes or []
     first_assistant, bad_parents = _measure(entry, nodes)
-    prompt = _recorded_prompt(prompt_nodes(nodes, first_assistant))
+    prompt = recorded_prompt(prompt_nodes(nodes, first_assistant))
     identify(entry, prompt, trace.task if isinstance(trace.task, Task) else outer.task, entry.data_idx)
     _count_tokens(entry, trace, nodes)
     if not bad_parents:
@@ -60,7 +51,7 @@ def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int,
     info = trace.info or {}
     work = outer.run.work if outer.run else None
     run = trace.run or outer.run
-    entry = Entry(recorded_uid(trace.id) or place_uid(shard, offset, item), offset, length, line, item)
+    entry = Entry(recorded_uid(trace.id) or place_uid(shard.path, offset, item), offset, length, line, item)
     entry.step = shard.step if shard.step is not None else _inner(info, "arrival", "step")
     entry.dispatch_step = _first(
         work.step if work else None, run.step if run else None, _inner(info, "dispatch", "step"), trace.eval_step
@@ -116,68 +107,6 @@ def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
     return first_assistant, bad
 
 
-def prompt_nodes(nodes: list[Node], first_assistant: int | None) -> list[Node]:
-    """Return the nodes that lead to the first assistant message, root first: the prompt."""
-    path: list[Node] = []
-    current = len(nodes) if first_assistant is None else first_assistant
-    parent = current - 1 if first_assistant is None else nodes[current].parent
-    # A parent that does not come before its node is treated as missing, as in the branches.
-    while parent is not None and 0 <= parent < current:
-        path.append(nodes[parent])
-        current, parent = parent, nodes[parent].parent
-    return path[::-1]
-
-
-class Prompt(NamedTuple):
-    """What the index keeps of the messages of a prompt that has words."""
-
-    key: str
-    preview: str
-
-
-def prompt_of(context: Sequence[Mapping[str, Any]]) -> Prompt | None:
-    """Return the key and preview of a prompt's messages; None where they have no text at all."""
-    return None if normal.is_empty(context) else Prompt(normal.prompt_key(context), normal.preview(context))
-
-
-def _recorded_prompt(nodes: list[Node]) -> Prompt | None:
-    recorded = tuple([(node.message.role, bytes(node.message.content)) for node in nodes])
-    # A long prompt, such as one with images, is not worth its place in the memory of known ones.
-    is_short = sum([len(content) for _, content in recorded]) <= SHORT_PROMPT
-    return (_known_prompt if is_short else _known_prompt.__wrapped__)(recorded)
-
-
-@lru_cache(maxsize=KNOWN_PROMPTS)
-def _known_prompt(recorded: tuple[tuple[str | None, bytes], ...]) -> Prompt | None:
-    # The rollouts of a group begin with the same bytes, so most of them need no decoding and hashing.
-    return prompt_of([{"role": role, "content": ANY.decode(raw) if raw else None} for role, raw in recorded])
-
-
-def identify(entry: Entry, prompt: Prompt | None, task: Any, example: int | str | None) -> None:
-    """Fill in what says which prompt and task a trajectory is of."""
-    if isinstance(task, Task):
-        data = task.data or task
-        example = data.idx if data.idx is not None else example
-        entry.task_key = short(task.key or task.name)
-        entry.task = recorded_uid(task.key or task.hash) or truth_hash(data)
-    entry.data_idx = short(example) if isinstance(example, str) else example
-    if prompt is None:
-        # Without words the record's own example id is all that tells prompts apart.
-        words = "" if example is None else f"{entry.env or ''} {example}"
-        prompt = Prompt(normal.prompt_key([{"role": "example", "content": words}]), normal.EMPTY_PREVIEW)
-    entry.prompt_key, entry.preview = prompt
-
-
-def truth_hash(data: TaskData | Record) -> str:
-    """Return a short hash of a task's recorded ground truth, or '' where none is recorded."""
-    for name in ("answer", "ground_truth", "solution", "target"):
-        value = getattr(data, name, NOTHING)
-        if is_there(value) and bytes(value) != b'""':
-            # Encoded anew, since writers differ in spaces and escapes.
-            return sha256(msgspec.json.encode(decoded(value), order="sorted")).hexdigest()[:16]
-    return ""
-
-
 def _failed_episode(episode: Record, shard: Shard, offset: int, length: int, line: int) -> Entry:
     """Return the row of an episode that failed before any agent ran: no turns, no reward, its task's prompt."""
     entry = common(episode, episode, shard, offset, length, line, None)
@@ -215,33 +144,9 @@ def _reward(rewards: dict[str, Reward | float | None] | None) -> tuple[float | N
             continue
         weight = reward.weight if isinstance(reward, Reward) else None
         total += score * (1.0 if weight is None else weight)
-        here = value_path("rewards", f"{name}.score") if len(name) < MAX_TEXT else None
-        if here is not None and math.isfinite(score):
+        if (here := reward_path(name)) is not None and math.isfinite(score):
             values[here] = score
     return (total if known and math.isfinite(total) else None), values
-
-
-def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1) -> None:
-    """Add what is recorded as a JSON object, by its dotted paths below `path`."""
-    for name, value in (recorded or {}).items():
-        if len(name) > MAX_TEXT or (here := value_path(path, name)) is None:
-            continue  # no name of a column, and nothing to ask for
-        kind = type(value)
-        if kind is float or kind is int or kind is bool:
-            if (finite := number(value)) is not None:
-                values[here] = finite
-        elif kind is dict:
-            if depth < MAX_DEPTH:
-                add_values(values, here, value, depth + 1)
-        elif kind is str:
-            values[here] = short(value) or "" if len(value) <= MAX_TEXT else None
-
-
-@lru_cache(maxsize=KNOWN_PATHS)
-def value_path(path: str, name: str) -> str | None:
-    """Return the dotted path of a value as the index keeps it, or None where it is too long."""
-    here = (f"{path}.{name}" if path else name).replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return here if len(here) <= MAX_TEXT else None
 
 
 def _count_tokens(entry: Entry, trace: Record, nodes: list[Node]) -> None:
@@ -290,38 +195,6 @@ def _times(timing: Any) -> tuple[float | None, float | None]:
     return start, last - start if last is not None and start and last >= start else None
 
 
-def decoded(raw: Raw) -> Any:
-    """Return the value of a part that was left undecoded; None where it is missing."""
-    return ANY.decode(raw) if is_there(raw) else None
-
-
-def recorded_uid(recorded: Any) -> str | None:
-    """Return a recorded id as the index keeps it: one that is too long by its hash; None where there is none."""
-    if type(recorded) is not str:
-        if recorded is None or isinstance(recorded, (dict, list)):
-            return None
-        recorded = str(recorded)
-    uid: str = recorded
-    return short(uid) if len(uid) <= MAX_TEXT else sha256(uid.encode()).hexdigest()
-
-
-def place_uid(shard: Shard, offset: int, item: int | None) -> str:
-    """Return the uid of a trajectory without a recorded id: its place."""
-    return f"{shard.path}@{offset}" + ("" if item is None else f".{item}")
-
-
-def short(text: str | None) -> str | None:
-    """Return a recorded text as the index keeps it: not too long, and without NUL, at which SQLite's functions stop."""
-    if not text:
-        return None
-    # Nearly every text is kept as it is, which is asked without copying it.
-    return (
-        text
-        if len(text) <= MAX_TEXT and "\0" not in text
-        else text[:MAX_TEXT].replace("\0", "\N{REPLACEMENT CHARACTER}")
-    )
-
-
 def _completed(record: Record) -> bool | None:
     return None if record.is_completed is None else record.is_completed and not record.errors and not record.error
 
@@ -335,10 +208,6 @@ def error_type(error: Any) -> str | None:
 def _inner(info: dict[str, Any], outer: str, inner: str) -> int | None:
     value = info.get(outer)
     return integer(value.get(inner)) if isinstance(value, dict) else None
-
-
-def flag(value: Any) -> int | None:
-    return int(value) if isinstance(value, bool) else None
 
 
 def _text(value: Any) -> str | None:

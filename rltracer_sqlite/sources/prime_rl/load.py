@@ -13,8 +13,8 @@ from ..base import Locator, LocatorError
 from ..files import read_bytes
 from ..lines import decode_leniently
 from ..places import Root
+from ..values import recorded_uid
 from .branches import branches_of
-from .entries import recorded_uid
 from .layout import BINARY
 from .records import without_arrays
 

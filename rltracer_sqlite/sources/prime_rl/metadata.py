@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import Locator
-from ..values import integer, number, place_of
+from ..values import integer, logprob_summary, number, place_of
 from .entries import LIMITS
 
 
@@ -29,7 +29,7 @@ def metadata(
         "metrics": _metrics(trace),
         "info": info,
         "advantage": number(trace.get("advantage", info.get("advantage"))),
-        "logprobs": logprob_summary(trace),
+        "logprobs": logprob_summary(number(one) for node in _nodes(trace) for one in _list(node.get("logprobs"))),
         "tool_calls": sum(len(_list(message.get("tool_calls"))) for message in _spoken(trace)),
         "completion": _completion(trace),
         "timing": trace.get("timing"),
@@ -60,17 +60,6 @@ def total_reward(trace: dict[str, Any], rewards: dict[str, dict[str, float | Non
     ]
     known = [product for product in products if product is not None]
     return number(sum(known)) if known and len(known) == len(products) else None
-
-
-def logprob_summary(trace: dict[str, Any]) -> dict[str, float | int] | None:
-    """Return mean, minimum and count of the sampled tokens' logprobs; None where none are recorded."""
-    values = [
-        finite
-        for node in _nodes(trace)
-        for value in _list(node.get("logprobs"))
-        if (finite := number(value)) is not None
-    ]
-    return {"mean": sum(values) / len(values), "min": min(values), "count": len(values)} if values else None
 
 
 def _completion(trace: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ...tokens.tokenizer import TextTokenizer
 from ..base import Locator
 from ..files import open_shard, read_bytes
 from ..places import Root
-from ..values import place_of
+from ..values import logprob_summary, place_of
 from .microbatch import read_micro_batch_sample
 from .msgpack_frames import read_beginning
 from .prompts import TOKEN_IDS
@@ -113,7 +113,7 @@ def _metadata(
         "metrics": {},
         "info": dict(sample.facts),
         "advantage": _first(one.first_advantage() for one in samples),
-        "logprobs": _logprob_summary(tokens),
+        "logprobs": logprob_summary(tokens.trained_logprobs()),
         "tool_calls": sum(len(message.get("tool_calls", ())) for message in conversation.messages),
         "completion": _completion(tokens, conversation.messages),
         "timing": None,
@@ -126,15 +126,6 @@ def _metadata(
         "locator": place_of(locator),
         "annotations": [place_of(other) | {"producer": other.producer} for other, _ in copies],
     }
-
-
-def _logprob_summary(tokens: Tokens) -> dict[str, float | int] | None:
-    trained = [
-        value
-        for value, is_trained in zip(tokens.logprobs or (), tokens.mask or (), strict=False)
-        if is_trained and value is not None
-    ]
-    return {"mean": sum(trained) / len(trained), "min": min(trained), "count": len(trained)} if trained else None
 
 
 def _completion(tokens: Tokens, messages: list[Message]) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
 from ..places import Root
-from ..values import integer
-from .entries import short
+from ..values import integer, kept_text, place_uid, recorded_uid, short
 from .microbatch import micro_batches
 from .msgpack_frames import read_beginning
 from .prompts import PromptReader, system_turn_starts
@@ -21,7 +20,6 @@ from .token_export import exported_sequences
 from .training_batch import training_samples
 
 BEGINNING = Position()
-MAX_TEXT = 200  # characters of a recorded text that is kept as a value
 VALUES = (
     *("temperature", "task_type", "seed", "task_rewards", "length_penalties", "rank", "micro_step"),
     *("trace_id", "branch_index"),
@@ -130,7 +128,7 @@ def known_samples(root: Root, shards: Sequence[Shard], tokenizer: TextTokenizer 
                 batches = read_shard(reader, shard.path, tokenizer=tokenizer)
                 for batch in (found for found in batches if isinstance(found, Batch)):
                     for sample in batch.samples:
-                        yield sample_uid(shard.path, batch.offset, sample.item), sample
+                        yield place_uid(shard.path, batch.offset, sample.item), sample
 
     return KnownSamples(read)
 
@@ -178,8 +176,8 @@ class _Scan:
                 yield Misfit(batch.line, batch.offset, batch.length, reason)
 
     def _update(self, sample: Sample, batch: Batch) -> Update | None:
-        if self.traces_hold_records and sample.trace_id:
-            uid, effective, ship_step = sample.trace_id, 1, self.shard.step
+        if self.traces_hold_records and (trace_id := recorded_uid(sample.trace_id)):
+            uid, effective, ship_step = trace_id, 1, self.shard.step
         else:
             match = self.known.match(sample) if self.known else None
             if match is None:
@@ -201,7 +199,7 @@ class _Scan:
     def _entry(self, sample: Sample, batch: Batch) -> Entry:
         prompt = self.prompts.read(sample)
         runs = trained_runs(sample.mask) if sample.mask else []
-        entry = Entry(sample_uid(self.shard.path, batch.offset, sample.item), batch.offset, batch.length, batch.line)
+        entry = Entry(place_uid(self.shard.path, batch.offset, sample.item), batch.offset, batch.length, batch.line)
         entry.item = sample.item
         entry.prompt_key, entry.preview, entry.content_kind = prompt.key, prompt.preview, prompt.content_kind
         recorded = sample.facts.get("export_step", sample.facts.get("step"))
@@ -228,15 +226,7 @@ def _values(sample: Sample) -> dict[str, float | str | None]:
     for name in VALUES:
         value, path = recorded.get(name), f"info.{name}"
         if isinstance(value, str):
-            values[path] = value if len(value) <= MAX_TEXT else None
+            values[path] = kept_text(value)
         elif (number := finite(value)) is not None:
             values[path] = number
     return values
-
-
-def sample_uid(path: str, offset: int, item: int | None) -> str:
-    """Return the uid of a sequence, which has no recorded id: its place."""
-    return f"{path}@{offset}" if item is None else f"{path}@{offset}.{item}"
-
-
-__all__ = ["Tally", "known_samples", "read_shard", "sample_uid", "scan_token_shard", "splitter_of"]

@@ -9,20 +9,9 @@ import msgspec
 from ... import messages as normal
 from ..base import Entry, Shard
 from ..lines import decode_leniently
-from ..values import integer
-from .entries import (
-    add_values,
-    common,
-    decoded,
-    error_type,
-    flag,
-    identify,
-    place_uid,
-    prompt_of,
-    recorded_uid,
-    short,
-    truth_hash,
-)
+from ..values import add_values, flag, integer, place_uid, recorded_uid, short
+from .entries import common, error_type
+from .identity import decoded, identify, prompt_of, truth_hash
 from .records import MESSAGES, Raw, Record
 
 # The top-level values of a row that are its own, and no metric written flat beside it.
@@ -42,7 +31,7 @@ def flat_values(line: bytes | bytearray) -> dict[str, Any]:
 def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, flat: dict[str, Any]) -> Entry:
     """Return the entry of a v0 row; `flat` are its top-level values, where it has no `metrics` of its own."""
     entry = common(record, record, shard, offset, length, line, None)
-    entry.uid = recorded_uid(record.rollout_id) or place_uid(shard, offset, None)
+    entry.uid = recorded_uid(record.rollout_id) or place_uid(shard.path, offset, None)
     entry.episode_id, entry.branches = None, 1
     entry.advantage = record.advantage if record.advantage is not None else entry.advantage
     if record.is_filtered is not None:

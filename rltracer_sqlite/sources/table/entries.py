@@ -10,8 +10,8 @@ from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, trained
 from ...tokens.templates import Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
-from ..conversation import MAX_TEXT, add_values, entry_of, short_text
-from ..values import integer_in_text, number
+from ..conversation import entry_of, short_text
+from ..values import MAX_TEXT, add_values, flag, integer_in_text, number, reward_path, short
 from .content import TOKEN_IDS, conversation_of
 from .mapping import SPLITS, TRUNCATED, Role, Shape
 from .rows import Row, json_text, kind_of
@@ -140,8 +140,8 @@ class _Values:
 
 def _fill(entry: Entry, values: _Values) -> None:
     recorded = values.get("id")
-    if isinstance(recorded, (str, int)) and not isinstance(recorded, bool) and 0 < len(str(recorded)) <= MAX_TEXT:
-        entry.uid = str(recorded)
+    if isinstance(recorded, (str, int)) and not isinstance(recorded, bool) and len(str(recorded)) <= MAX_TEXT:
+        entry.uid = short(str(recorded)) or entry.uid
     if entry.step is None:
         entry.step = values.integer_at("step")
     if entry.split is None:
@@ -152,11 +152,11 @@ def _fill(entry: Entry, values: _Values) -> None:
     entry.task_key = short_text(values.get("task"))
     entry.task = entry.task_key or entry.task
     entry.stop_condition = short_text(values.get("stop"))
-    entry.truncated = _flag(values.get("truncated"))
+    entry.truncated = flag(values.get("truncated"))
     if entry.truncated is None and entry.stop_condition is not None:
         entry.truncated = int(entry.stop_condition.lower() in TRUNCATED)
     error = values.get("error")
-    entry.ok = _flag(values.get("ok"))
+    entry.ok = flag(values.get("ok"))
     if error:
         entry.error_type, entry.ok = _error_type(error), 0
     for name in ("prompt_tokens", "completion_tokens", "policy_version"):
@@ -169,8 +169,8 @@ def _fill(entry: Entry, values: _Values) -> None:
 def _fill_rewards(entry: Entry, values: _Values) -> None:
     named = _named_rewards(values)
     for name, score in named.items():
-        if score is not None:
-            entry.values[f"rewards.{name}.score"] = score
+        if score is not None and (path := reward_path(name)) is not None:
+            entry.values[path] = score
     rewards = values.shape.rewards
     if "reward" in values.shape.roles:
         entry.reward = values.number_at("reward")
@@ -199,14 +199,14 @@ def _named_rewards(values: _Values) -> dict[str, float | None]:
 def _add_other_values(entry: Entry, values: _Values) -> None:
     shape, row, used = values.shape, values.row, values.used
     for name in row.cells:
-        if name in used or row.kind(name) in ("list", "null") or f"rewards.{name}.score" in entry.values:
+        if name in used or row.kind(name) in ("list", "null") or reward_path(name) in entry.values:
             continue
         value = row.get(name)
         if isinstance(value, str) and value[:1] == "{":
             value = json_text(value) or value
         if isinstance(value, str) and shape.python_booleans:
             value = BOOLEANS.get(value, value)
-        add_values(entry.values, name, value)
+        add_values(entry.values, "", {name: value}, depth=0)
     inside = tuple(f"{name}." for name in used if "." in name)
     for path in [path for path in entry.values if path in used or path.startswith(inside)]:
         del entry.values[path]
@@ -229,10 +229,6 @@ def _fill_from_tokens(entry: Entry, tokens: TokenNumbers | None, values: _Values
 
 def _example(value: Any) -> int | str | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else short_text(value)
-
-
-def _flag(value: Any) -> int | None:
-    return int(value) if isinstance(value, bool) else None
 
 
 def _error_type(error: Any) -> str:

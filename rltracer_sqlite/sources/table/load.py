@@ -11,6 +11,7 @@ from ..base import Locator, LocatorError, Shard
 from ..conversation import CHANGED, trajectory_of
 from ..files import read_bytes
 from ..places import Root
+from ..values import logprob_summary
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
 from .parquet import NumberedRows
@@ -83,6 +84,7 @@ def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokeni
     """Return the trajectory at a locator, reading its record's bytes only. Raises LocatorError."""
     record, row = records.row(locator)
     reading = _reading(row, record.shape, locator, tokenizer)
+    tokens = reading.tokens
     # One row of many is shown alone; a record that is one row as it stands.
     trajectory = trajectory_of(
         reading.entry,
@@ -94,10 +96,9 @@ def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokeni
         remarks=[*reading.conversation.flags, *reading.remarks],
     )
     trajectory.metadata["family"] = reading.conversation.family
-    trajectory.metadata["logprobs"] = _logprobs(reading)
+    trajectory.metadata["logprobs"] = logprob_summary(tokens.trained_logprobs() if tokens else ())
     if reading.truth is not None:
         trajectory.metadata["task"] = {**(trajectory.metadata["task"] or {}), "ground_truth": reading.truth}
-    tokens = reading.tokens
     return replace(trajectory, read_tokens=lambda: [tokens]) if tokens and tokens.ids else trajectory
 
 
@@ -113,12 +114,3 @@ def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer 
     if not locator.uid.startswith(f"{locator.path}@") and reading.entry.uid != locator.uid:
         raise _changed(locator, "another record")
     return reading
-
-
-def _logprobs(reading: Reading) -> dict[str, float | int] | None:
-    """Return mean, minimum and count of the sampled tokens' logprobs; None where none are recorded."""
-    tokens = reading.tokens
-    if tokens is None or tokens.logprobs is None or tokens.mask is None:
-        return None
-    values = [v for v, sampled in zip(tokens.logprobs, tokens.mask, strict=False) if sampled and v is not None]
-    return {"mean": sum(values) / len(values), "min": min(values), "count": len(values)} if values else None
