@@ -62,13 +62,13 @@ class IndexedAdapter:
     def list_steps(self) -> list[int | None]:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
         if not self.refreshes:
-            return queries.steps(self._open(), self._run())
+            return queries.steps(self.connection, self.run_id)
         relist(self.rollout_dir)
         shards = [shard for shard in self.source.shards(self.rollout_dir) if shard.producer is None]
         steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
         if any(shard.step is None for shard in shards):
             self._refresh(None)
-            steps.update(queries.steps(self._open(), self._run()))
+            steps.update(queries.steps(self.connection, self.run_id))
         return [*sorted(step for step in steps if step is not None), *([None] if None in steps else [])]
 
     def ensure_step_indexed(self, step: int | None) -> None:
@@ -78,18 +78,18 @@ class IndexedAdapter:
 
     def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
         """Return (key, number of trajectories, preview) of the prompts of a step."""
-        return queries.list_prompts(self._open(), self._run(), step)
+        return queries.list_prompts(self.connection, self.run_id, step)
 
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step."""
-        return queries.list_trajectory_ids(self._open(), self._run(), step, prompt_key)
+        return queries.list_trajectory_ids(self.connection, self.run_id, step, prompt_key)
 
     def load_trajectory(self, trajectory_id: int) -> Trajectory:
         """Decode one trajectory, reading its bytes only. Raises LocatorError, also for one of another run."""
-        found = queries.run_of_trajectory(self._open(), trajectory_id)
-        if found is not None and found[0] != self._run():
+        found = queries.run_of_trajectory(self.connection, trajectory_id)
+        if found is not None and found[0] != self.run_id:
             raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
-        return load_trajectory(self._open(), trajectory_id, Roots([self.rollout_dir]), self.source)
+        return load_trajectory(self.connection, trajectory_id, Roots([self.rollout_dir]), self.source)
 
     def close(self) -> None:
         """Close the index."""
@@ -119,15 +119,19 @@ class IndexedAdapter:
             finish_writing(connection)
             relist(self.rollout_dir)
 
-    def _open(self) -> sqlite3.Connection:
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The index, opened for reading when it is first asked for. Raises IndexFileError."""
         if self._connection is None:
             self._connection = open_index(self.index)
         return self._connection
 
-    def _run(self) -> int:
+    @property
+    def run_id(self) -> int:
+        """The number of the run in the index. Raises SourceError where it is not in it yet."""
         if self._run_id is None:
             root = str(self.rollout_dir.resolve())
-            found = [run.id for run in queries.runs(self._open()) if run.root == root]
+            found = [run.id for run in queries.runs(self.connection) if run.root == root]
             if not found:
                 raise SourceError(f"{self.rollout_dir} is not in {self.index} yet.")
             self._run_id = found[0]
@@ -174,11 +178,10 @@ def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
         known = queries.runs(connection)
     finally:
         connection.close()
-    chosen = [row for row in known if run is None or run in (row.id, row.name) or str(run) == str(row.id)]
+    chosen = queries.named_runs(known, run)
     if len(chosen) != 1:
-        names = ", ".join(row.name for row in known) or "none"
         asked = f"Which run of {index}?" if run is None else f"{index} has no run {str(run)!r}."
-        raise WhichRunError(f"{asked} It holds: {names}.")
+        raise WhichRunError(f"{asked} It holds: {queries.run_names(known)}.")
     row = chosen[0]
     roots = Roots.for_database(index)
     root, (tokenizer, _) = roots.check(row.root), allowed_tokenizer(row.tokenizer, roots)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .amounts import plural
 from .messages import prompt_context
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class Trajectory:
     read_tokens: Callable[[], list[Tokens | None]] = field(default=list, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        facts = [f"{len(self.messages)} message" + ("" if len(self.messages) == 1 else "s")]
-        facts += [f"{len(self.branches)} branches"] if len(self.branches) > 1 else []
+        facts = [plural(len(self.messages), "message")]
+        facts += [plural(len(self.branches), "branch")] if len(self.branches) > 1 else []
         known = {name: self.metadata.get(name) for name in ("reward", "step", "split", "env")}
         facts += [f"{name} {_short(value)}" for name, value in known.items() if value is not None]
         identity = self.metadata.get("id", self.metadata.get("uid"))
@@ -81,7 +82,7 @@ class PromptGroup:
     preview: str
 
     def __repr__(self) -> str:
-        counted = f"{self.count} trajector" + ("y" if self.count == 1 else "ies")
+        counted = plural(self.count, "trajectory")
         return f"<PromptGroup {_short(self.key[:12])} of {_step(self.step)}: {counted}, {_short(self.preview)}>"
 
     def trajectories(self) -> list[TrajectoryRef]:

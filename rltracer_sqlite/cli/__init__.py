@@ -7,6 +7,7 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,6 +29,9 @@ COMMANDS = {
 }
 
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
 class LazyGroup(click.Group):
     """A group whose subcommands are imported when they are called."""
 
@@ -45,7 +49,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="datasette-rltracer")
 def group() -> None:
     """See what a model actually did: browse, query and export the rollouts of an RL training run."""
@@ -134,12 +138,17 @@ def _visible(character: str) -> str:
         return character
     if character < " ":
         return chr(0x2400 + ord(character))  # the Unicode pictures of control characters
-    return escaped(character)
+    return _escaped(character)
 
 
-def escaped(character: str) -> str:
+def _escaped(character: str) -> str:
     """Return a character as JSON and Python escape it."""
     return json.dumps(character)[1:-1]
+
+
+def json_line(value: Any) -> str:
+    """Return a value as one line of JSON, in which no character can steer a terminal."""
+    return UNSEEN.sub(lambda found: _escaped(found[0]), json.dumps(value, ensure_ascii=False, default=str))
 
 
 # What steers a terminal or hides in it: control characters, line separators, bidirectional marks, tag characters, and

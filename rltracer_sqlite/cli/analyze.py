@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
+from .numbers import Whole
 from .places import RUN, check_run
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 
-@click.command("analyze", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("analyze", context_settings=CONTEXT)
 @click.argument("paths", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
 @click.option(
     "-o",
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     help="The folder to write to; the files of an earlier analysis in it are replaced. Default: analysis.",
 )
 @click.option("--run", help="Only this run of an index, by name or number. Default: all of them.")
-@click.option("--window", type=click.IntRange(min=0), default=40, help="Steps per window; 0: all in one. Default: 40.")
+@click.option("--window", type=Whole(0), default=40, help="Steps per window; 0: all in one. Default: 40.")
 @click.option("--k", "ks", default="1,4,8", help="The k of pass@k, separated by commas. Default: 1,4,8.")
 @click.option("--success", metavar="RULE", help="Another rule for this analysis, for example 'reward >= 0.5'.")
 @click.option("--split", help="Only this split, for example train or eval.")
 @click.option("--env", help="Only this environment.")
-@click.option("--step-start", type=int, help="From this step on; the first window begins here.")
-@click.option("--step-end", type=int, help="Up to this step.")
+@click.option("--step-start", type=Whole(), help="From this step on; the first window begins here.")
+@click.option("--step-end", type=Whole(), help="Up to this step.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for a RUN whose files hold token ids.")
 def command(
     paths: tuple[Root, ...],
@@ -73,7 +74,7 @@ def command(
     try:
         write_analysis(output, selection, sizes, runs)
     except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+        raise click.ClickException(printable(f"{output} cannot be written: {error.strerror}.")) from None
     for analysis in runs:
         click.echo(_summary(analysis))
     where = f"{output} in place of an earlier analysis" if is_replaced else str(output)
@@ -108,7 +109,7 @@ def _analyse(
 
 def _refuse_nothing(connection: sqlite3.Connection, ids: list[int], selection: Selection) -> None:
     """Say which runs have nothing of what is to be analysed; raise ClickException where none has."""
-    from ..index.places import nothing_there
+    from ..index.contents import nothing_there
 
     asked: dict[str, Any] = {"split": selection.split, "env": selection.env}
     asked |= {"first": selection.step_start, "last": selection.step_end}
@@ -148,8 +149,8 @@ def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
 
 
 def _summary(analysis: RunAnalysis) -> str:
+    from ..amounts import plural
     from ..analysis.runs import count_scored
-    from .report import plural
 
     counts = count_scored(analysis)
     unscored = f", {counts['unscored']:,} without a value" if counts["unscored"] else ""

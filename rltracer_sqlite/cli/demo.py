@@ -8,10 +8,10 @@ from shlex import quote
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
 
 
-@click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("demo", context_settings=CONTEXT)
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("demo"))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to serve on. Default: a free one.")
 @click.option("--no-serve", is_flag=True, help="Write and index the sample, but do not serve it.")
@@ -22,14 +22,16 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     and at explaining code. It shows what a run of your own will look like. The last step holds tokens, and all of it
     can be searched.
     """
+    from ..amounts import plural
     from ..index.database import finish_writing, open_for_writing
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
-    from ..roots import Roots, remember_root
+    from ..roots import Roots
     from ..sample import write_sample
     from ..search import refresh_text
     from ..sources import source_for
-    from .report import counts, plural
+    from .indexing import remember
+    from .report import counts
 
     run, database = folder / "run", folder / "demo.sqlite"
     try:
@@ -47,7 +49,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
         found = counts(connection, run_id)
     finally:
         finish_writing(connection)
-    remember_root(run)
+    remember(run, None)
     click.echo(
         printable(f"{database}: {plural(found['trajectories'], 'trajectory')} in {plural(found['steps'], 'step')}")
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
+from .numbers import parse_range
 from .places import RUN, check_run
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=CONTEXT)
 @click.argument("runs", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet."
@@ -108,8 +108,8 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     from ..export.exporter import TraceDataExporter
     from ..export.preferences import ExportError
 
-    specs = _specs(runs, options)
     try:
+        specs = _specs(runs, options)
         exporter = TraceDataExporter(specs, _preferences(options), None if quiet else _progress())
     except ExportError as error:
         raise click.UsageError(printable(str(error))) from None
@@ -126,7 +126,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     finally:
         _clear_progress()
     if not quiet:
-        from .report import plural
+        from ..amounts import plural
 
         click.echo(report(result.summary))
         written = f"Wrote {plural(result.row_count, 'row')} to {output}"
@@ -138,7 +138,7 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
     from ..export.runs import TraceRunSpec, runs_of
     from ..sources.places import is_database
 
-    first, last = _steps(options.pop("steps"))
+    first, last = parse_range(options.pop("steps"))
     split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")
     asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
     specs, known = [], []
@@ -157,16 +157,6 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
             printable(f"{', '.join(map(str, paths))} {asked_for}. It holds: {', '.join(known) or 'none'}.")
         )
     return specs
-
-
-def _steps(text: str | None) -> tuple[int | None, int | None]:
-    if text is None:
-        return None, None
-    match = re.fullmatch(r"(\d*)(-?)(\d*)", text.strip())
-    if not match or text.strip() in ("", "-"):
-        raise click.BadParameter(f"{text!r} is not a range of steps; write 1-100, 21 or 40-.", param_hint="--steps")
-    first = int(match[1]) if match[1] else None
-    return first, int(match[3]) if match[3] else (first if not match[2] else None)
 
 
 def _preferences(options: dict[str, Any]) -> ExportPreferences:
@@ -190,7 +180,7 @@ def _preferences(options: dict[str, Any]) -> ExportPreferences:
 
 def report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
-    from .report import plural
+    from ..amounts import plural
 
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
     width = max(len(step["stage"]) for step in told["funnel"])

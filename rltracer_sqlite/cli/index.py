@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import gc
-import math
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import printable, run
+from . import CONTEXT, printable, run
+from .numbers import parse_range
+from .options import every
 from .places import DATABASES, RUN
 
 if TYPE_CHECKING:
     from ..sources.places import Root
-
-CONTEXT = {"help_option_names": ["-h", "--help"]}
+    from .indexing import Options
 
 
 @click.command(context_settings=CONTEXT)
@@ -45,14 +45,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
     "--rebuild", is_flag=True, help="Make the database anew; the old one stays until the new one is complete."
 )
 @click.option("--watch", is_flag=True, help="Go on reading what is written, until it is stopped (Ctrl-C).")
-@click.option(
-    "--every",
-    type=click.FloatRange(0.1, 3600),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --watch: the time between two looks at the runs.",
-)
+@every("the runs")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option(
     "--jobs",
@@ -69,19 +62,11 @@ def command(
     database: Path,
     runs: tuple[Root, ...],
     steps: str | None,
-    discover: bool,
-    name: str | None,
     success: str | None,
     tokenizer: str | None,
-    layout: str | None,
-    mapping: Path | None,
-    fts: bool,
-    rebuild: bool,
     watch: bool,
     every: float,
-    quiet: bool,
-    jobs: int | None,
-    executor: str | None,
+    **others: Any,
 ) -> None:
     """Index one or more training runs into DATABASE, a SQLite file that Datasette can serve.
 
@@ -97,34 +82,47 @@ def command(
       rltracer-index run.sqlite /data/my-run --success 'rewards.correct.score>=1'
       rltracer-index run.sqlite /data/my-run --watch
     """
-    from .indexing import Options, beside_of, found_tokenizer, index_runs, rebuild_index, refuse_merging
+    from .indexing import Options, found_tokenizer
 
-    if name and len(runs) > 1:
+    if others["name"] and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
     _refuse_swapped(database, runs)
-    rule = parse_success(success) if success else None
-    tokenizer = tokenizer and found_tokenizer(tokenizer)
-    if jobs and executor:
-        raise click.UsageError("--jobs counts processes of this machine; a cluster has its own workers.")
     options = Options(
-        parse_steps(steps), steps, rule, discover, name, tokenizer, layout, mapping, fts, rebuild, quiet, jobs, executor
+        steps=parse_steps(steps),
+        asked_steps=steps,
+        rule=parse_success(success) if success else None,
+        tokenizer=tokenizer and found_tokenizer(tokenizer),
+        **others,
     )
+    if options.jobs and options.executor:
+        raise click.UsageError("--jobs counts processes of this machine; a cluster has its own workers.")
     if watch:
-        from .watch import watch_runs
+        _watch(database, runs, options, every)
+    else:
+        sys.exit(0 if _index(database, runs, options) else 1)
 
-        if rebuild or discover:
-            raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
-        for root in runs:
-            refuse_merging(root, options, database)
-        watch_runs(database, runs, options, every)
-        return
+
+def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: float) -> None:
+    from .indexing import refuse_merging
+    from .watch import watch_runs
+
+    if options.rebuild or options.discover:
+        raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
+    for root in runs:
+        refuse_merging(root, options, database)
+    watch_runs(database, runs, options, every)
+
+
+def _index(database: Path, runs: tuple[Root, ...], options: Options) -> bool:
     from ..index.database import remove_database
     from ..index.lock import WriterLock
+    from .indexing import beside_of, index_runs, rebuild_index
 
     with WriterLock(database, "indexing"):
         remove_database(beside_of(database))  # of a rebuilding that was killed
-        found = rebuild_index(database, runs, options) if rebuild else index_runs(database, runs, options, database)
-    sys.exit(0 if found else 1)
+        if options.rebuild:
+            return rebuild_index(database, runs, options)
+        return index_runs(database, runs, options, database)
 
 
 def main() -> None:
@@ -136,25 +134,19 @@ def main() -> None:
 
 def parse_steps(text: str | None) -> Callable[[int | None], bool]:
     """Return the test for a step that `--steps` means; a file that does not tell its step is always read."""
-    if text is None:
-        return lambda step: True
-    match = re.fullmatch(r"(\d*)(-?)(\d*)", text.strip())
-    if not match or text.strip() in ("", "-"):
-        raise click.BadParameter(f"{text!r} is not a range of steps; write 1-100, 21 or 40-.", param_hint="--steps")
-    first = int(match[1] or 0)
-    last = int(match[3]) if match[3] else (first if not match[2] else sys.maxsize)
-    if last < first:
-        raise click.BadParameter(f"{text!r} ends before it begins.", param_hint="--steps")
-    return lambda step: step is None or first <= step <= last
+    first, last = parse_range(text)
+    return lambda step: step is None or ((first or 0) <= step and (last is None or step <= last))
 
 
 def parse_success(text: str) -> tuple[str, float]:
     """Return (path, threshold) of a success rule such as 'rewards.reward.score >= 0.5'."""
-    match = re.fullmatch(r"\s*([^<>=\s]+)\s*>=\s*([-+.\deE]+)\s*", text)
+    from ..passrates import SuccessRuleError, parse_rule
+
     try:
-        if match and math.isfinite(threshold := float(match[2])):
-            return match[1], threshold
-    except ValueError:
+        if ">=" in text:
+            rule = parse_rule(text)
+            return rule.path, rule.threshold
+    except SuccessRuleError:
         pass
     raise click.BadParameter(
         f"{text!r} is no rule; write PATH>=VALUE, for example reward>=0.5.", param_hint="--success"

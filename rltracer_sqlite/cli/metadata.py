@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from . import CONTEXT
 
-@click.command("metadata", context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.command("metadata", context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path), default=Path("run.sqlite"))
 def command(database: Path) -> None:
     """Print metadata.yml for DATABASE: descriptions, facets, labels and orders of every table.

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
+from .columns import screen_width, wrapped
+from .numbers import Whole
+
+if TYPE_CHECKING:
+    from ..charts import Filters
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 FORMATS = (".svg", ".png", ".html")
 
 
-@click.command("plot", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("plot", context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("chart", type=click.Choice([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file: .svg, .png or .html.")
 @click.option("--run", help="Which run, by name or number, where the index holds several.")
 @click.option("--split", help="Only this split, for example train or eval.")
 @click.option("--env", help="Only this environment.")
-@click.option("--step-start", type=int, help="From this step on.")
-@click.option("--step-end", type=int, help="Up to this step.")
-@click.option("--window", type=click.IntRange(min=1), help="Steps per point, panel or cell. Default: as fits.")
+@click.option("--step-start", type=Whole(), help="From this step on.")
+@click.option("--step-end", type=Whole(), help="Up to this step.")
+@click.option("--window", type=Whole(1), help="Steps per point, panel or cell. Default: as fits.")
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="For .svg and .png.")
 @click.option("--scale", type=click.FloatRange(0.5, 10), default=2.0, help="Pixels per unit, for .png. Default: 2.")
 def command(
@@ -49,42 +57,56 @@ def command(
       rltracer plot run.sqlite pass-rate -o pass-rate.svg
       rltracer plot run.sqlite difficulty -o map.html --split train --window 20
     """
-    from ..charts import ChartError, Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
+    from ..charts import ChartError, Filters
     from ..index.database import open_index
-    from ..index.places import nothing_there
-    from .columns import screen_width, wrapped
-    from .success import chosen_runs
 
     if output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
     name = chart.replace("-", "_")
-    connection = open_index(database)
-    try:
-        provide_square_root(connection)
-        found = chosen_runs(connection, run)
-        if len(found) > 1:
-            names = ", ".join(name for _, name in found)
-            raise click.UsageError(printable(f"Which run of {database}? It holds: {names}. Give one with --run."))
-        missing = nothing_there(connection, found[0][0], split=split, env=env, first=step_start, last=step_end)
-        if missing is not None:
-            raise click.ClickException(printable(missing))
+    with closing(open_index(database)) as connection:
+        run_id = _only_run(connection, run, database)
+        _refuse_nothing(connection, run_id, split=split, env=env, first=step_start, last=step_end)
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
-        filters = Filters(found[0][0], split or "", env or "", first, last, window)
-        rows = read_rows(connection, plan_query(name, filters, find_span(connection, filters.run_id)))
-        content = _rendered(name, rows, describe_rows(name, rows), output.suffix.lower(), theme, scale)
-    except ChartError as error:
-        raise click.ClickException(f"{error}.") from None
-    finally:
-        connection.close()
+        filters = Filters(run_id, split or "", env or "", first, last, window)
+        try:
+            rows, description = _drawn(connection, name, filters)
+            content = _rendered(name, rows, description, output.suffix.lower(), theme, scale)
+        except ChartError as error:
+            raise click.ClickException(f"{error}.") from None
     _write(output, content)
     click.echo(printable(f"{output}:"))
-    for line in wrapped(printable(describe_rows(name, rows)), screen_width() - 2):
+    for line in wrapped(printable(description), screen_width() - 2):
         click.echo(f"  {line}")
 
 
-def _rendered(
-    chart: str, rows: list[dict[str, object]], description: str, ending: str, theme: str, scale: float
-) -> bytes:
+def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> int:
+    from .success import chosen_runs
+
+    found = chosen_runs(connection, run)
+    if len(found) > 1:
+        names = ", ".join(name for _, name in found)
+        raise click.UsageError(printable(f"Which run of {database}? It holds: {names}. Give one with --run."))
+    return found[0][0]
+
+
+def _refuse_nothing(connection: sqlite3.Connection, run_id: int, **asked: Any) -> None:
+    from ..index.contents import nothing_there
+
+    missing = nothing_there(connection, run_id, **asked)
+    if missing is not None:
+        raise click.ClickException(printable(missing))
+
+
+def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters) -> tuple[list[dict[str, Any]], str]:
+    """Return the rows of a chart, and what they say in words. Raises ChartError."""
+    from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
+
+    provide_square_root(connection)
+    rows = read_rows(connection, plan_query(chart, filters, find_span(connection, filters.run_id)))
+    return rows, describe_rows(chart, rows)
+
+
+def _rendered(chart: str, rows: list[dict[str, Any]], description: str, ending: str, theme: str, scale: float) -> bytes:
     from ..charts.render import drawable_spec, render_html, render_png, render_svg
 
     if ending == ".html":
@@ -100,4 +122,4 @@ def _write(output: Path, content: bytes) -> None:
         with replacing(output) as file:
             file.write(content)
     except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+        raise click.ClickException(printable(f"{output} cannot be written: {error.strerror}.")) from None

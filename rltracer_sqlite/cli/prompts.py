@@ -1,4 +1,4 @@
-"""The prompts of a run in the terminal: those of a step, one over all steps, and the hardest of them."""
+"""The prompts of a run in the terminal: those of a step, one of them, one over all steps, and the hardest."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import printable
+from ..amounts import plural, ranges
+from . import json_line, printable
 from .columns import cell, cut, decimal, screen_width
-from .inspect import dump
-from .report import plural
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
+    from ..model import PromptGroup
 
 
 def chosen(asked: str, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -41,11 +41,11 @@ def over_steps(adapter: IndexedAdapter, asked: str, as_json: bool) -> Iterator[s
     from ..sources.base import SourceError
 
     _read_all(adapter)
-    groups = chosen(asked, groups_of_prompts(adapter._open(), adapter._run(), asked))
+    groups = chosen(asked, groups_of_prompts(adapter.connection, adapter.run_id, asked))
     if not groups:
         raise SourceError(f"The run has no prompt {asked!r}, by its number or the beginning of its key.")
     if as_json:
-        yield from map(dump, groups)
+        yield from map(json_line, groups)
         return
     width, prompt = screen_width(), None
     for group in groups:
@@ -63,9 +63,9 @@ def hardest(adapter: IndexedAdapter, limit: int, as_json: bool) -> Iterator[str]
     from ..index.queries import hardest_prompts
 
     _read_all(adapter)
-    prompts = hardest_prompts(adapter._open(), adapter._run(), limit)
+    prompts = hardest_prompts(adapter.connection, adapter.run_id, limit)
     if as_json:
-        yield from map(dump, prompts)
+        yield from map(json_line, prompts)
         return
     width = screen_width()
     yield f"{plural(len(prompts), 'prompt')}, hardest first, by the pass rate over all steps"
@@ -78,3 +78,79 @@ def hardest(adapter: IndexedAdapter, limit: int, as_json: bool) -> Iterator[str]
 def _read_all(adapter: IndexedAdapter) -> None:
     for step in adapter.list_steps():
         adapter.ensure_step_indexed(step)
+
+
+def prompts_of_step(adapter: IndexedAdapter, step: int, as_json: bool) -> Iterator[str]:
+    """Yield the prompts of a step. Raises SourceError where the run has no such step."""
+    if not as_json:
+        yield from prompt_lines(adapter, step)
+        return
+    groups = _prompts(adapter, step)
+    facts = _group_facts(adapter, step)
+    for group in groups:
+        counted = {"trajectories": group.count, "preview": group.preview}
+        yield json_line({"step": step, "prompt": group.key, **facts.get(group.key, {}), **counted})
+
+
+def _prompts(adapter: IndexedAdapter, step: int | None) -> list[PromptGroup]:
+    from ..model import RLTracer
+    from ..sources.base import SourceError
+
+    try:
+        return RLTracer(adapter).step(step).prompts()
+    except KeyError:
+        known = [number for number in adapter.list_steps() if number is not None]
+        raise SourceError(f"The run has no step {step}; it has {ranges(known) or 'none'}.") from None
+
+
+def _group_facts(adapter: IndexedAdapter, step: int | None) -> dict[str, dict[str, Any]]:
+    from ..index.queries import group_facts
+
+    return group_facts(adapter.connection, adapter.run_id, step)
+
+
+def prompt_lines(adapter: IndexedAdapter, step: int | None) -> Iterator[str]:
+    """Yield a line per prompt of a step, which is read first where it is not indexed. Raises SourceError for none."""
+    groups, width = _prompts(adapter, step), screen_width()
+    facts = _group_facts(adapter, step)
+    yield plural(len(groups), "prompt") + ("" if step is None else f" in step {step}")
+    yield cut(f"  {'prompt':12}  {'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  preview", width)
+    for group in groups:
+        fact = facts.get(group.key, {})
+        rates = f"{decimal(fact.get('pass_rate')):>9}  {decimal(fact.get('reward_mean')):>7}"
+        key, split = cell(group.key[:12], 12), cell(fact.get("split"), 5)
+        yield cut(f"  {key}  {split}  {group.count:8,}  {rates}  {group.preview}", width)
+
+
+def trajectories_of(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: bool) -> Iterator[str]:
+    """Yield the trajectories of the prompts of a step that are meant. Raises SourceError where none is."""
+    from ..index.queries import trajectory_row
+    from ..sources.base import SourceError
+
+    listed, facts = _prompts(adapter, step), _group_facts(adapter, step)
+    numbers = [{"prompt": group.key, "prompt_id": facts.get(group.key, {}).get("prompt_id")} for group in listed]
+    keys = {group["prompt"] for group in chosen(prompt, numbers)}
+    groups = [group for group in listed if group.key in keys]
+    if not groups:
+        where = "The run" if step is None else f"Step {step}"
+        raise SourceError(f"{where} has no prompt {prompt!r}, by its number or the beginning of its key.")
+    for group in groups:
+        if not as_json:
+            yield cut(f"{group.key[:12]}  {group.preview}", screen_width())
+            head = f"  {'id':>7}  {'success':>7}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
+            yield cut(head, screen_width())
+        for reference in group.trajectories():
+            row = trajectory_row(adapter.connection, reference.id) or {}
+            if as_json:
+                yield json_line(
+                    {key: row.get(key) for key in ("id", "uid", "success", "reward", "turns", "stop_condition")}
+                )
+            else:
+                yield _row(row)
+
+
+def _row(row: dict[str, Any]) -> str:
+    success = {1: "yes", 0: "no", None: "–"}[row["success"]]
+    stopped = row["error_type"] or row["stop_condition"] or "–"
+    numbers = f"{decimal(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}"
+    return cut(f"  {row['id']:7}  {success:>7}  {numbers}  {stopped}", screen_width())

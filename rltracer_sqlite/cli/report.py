@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ..amounts import plural as plural
+from ..amounts import ranges
+from ..amounts import size as size
 from . import printable
 from .columns import screen_width, wrapped
 
@@ -134,7 +136,7 @@ def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, is_s
 
 
 def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
-    """Return how many trajectories, prompt groups, steps, unread steps, problems and bytes a run has in the index."""
+    """Return how many trajectories, prompt groups, steps, unread steps, problems and scored ones a run has."""
     row = connection.execute(
         """
         select (select count(*) from trajectories where run_id = :run),
@@ -174,30 +176,3 @@ def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Op
         return f"No trajectories in {root}: its files hold no complete record yet."
     what = "; ".join(f"{path}: {reason}" for path, reason in found)
     return f"No trajectories in {root}. Found instead: {what}"
-
-
-def ranges(steps: Iterable[int]) -> str:
-    """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
-    found: list[list[int]] = []
-    for step in sorted(steps):
-        if found and step == found[-1][1] + 1:
-            found[-1][1] = step
-        else:
-            found.append([step, step])
-    told = [str(first) if first == last else f"{first}–{last}" for first, last in found]
-    return ", ".join(told if len(told) <= MAX_ASIDE else [*told[: MAX_ASIDE - 1], "…", told[-1]])
-
-
-def plural(count: int, what: str) -> str:
-    """Return a number of things: '1 step', '1,000 steps', '2 trajectories'."""
-    several = what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{count:,} {what if count == 1 else several}"
-
-
-def size(number: float) -> str:
-    """Return a number of bytes for people, in powers of 1000."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"

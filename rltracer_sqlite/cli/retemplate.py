@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=CONTEXT)
 @click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="INPUT...")
 @click.option(
     "-o",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
 from .places import RUN
 
 if TYPE_CHECKING:
     from ..sources.places import Root
 
 
-@click.group("roots", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("roots", invoke_without_command=True, context_settings=CONTEXT)
 @click.pass_context
 def command(context: click.Context) -> None:
     """List, add or remove the folders and URLs that an index may lead to.
@@ -55,8 +56,8 @@ def remove(folder: Root) -> None:
         raise click.ClickException(f"{printable(str(folder))} is not on the list.")
 
 
-def _write(change: object) -> object:
+def _write(change: Callable[[], bool | None]) -> bool | None:
     try:
-        return change()  # type: ignore[operator]
+        return change()
     except OSError as error:
         raise click.ClickException(printable(f"The list of roots cannot be written: {error}.")) from None

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import printable, run
+from . import CONTEXT, printable, run
+from .options import every
 from .places import RUN
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ LOOPBACK = "127.0.0.1"
 SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_limit_ms": "5000"}
 
 
-@click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("serve", context_settings=CONTEXT)
 @click.option("--browse-root", metavar="DIR", type=RUN, help="Offer all runs below this folder.")
 @click.option("--run", "one", metavar="RUN", type=RUN, help="Offer this run only.")
 @click.option("--tokenizer", metavar="PATH", type=click.Path(path_type=Path), help="For files that hold token ids.")
@@ -37,14 +38,7 @@ SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_li
 @click.option("--index", metavar="FILE", type=click.Path(path_type=Path), help="Default: in your cache folder.")
 @click.option("--fts", is_flag=True, help="Make the messages of each step searchable as it is read.")
 @click.option("--watch", is_flag=True, help="Go on reading what is written to runs that have been opened.")
-@click.option(
-    "--every",
-    type=click.FloatRange(0.1, 3600),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --watch: the time between two looks at them.",
-)
+@every("them")
 def command(
     browse_root: Root | None,
     one: Root | None,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from . import printable
+from . import CONTEXT, printable
 
 if TYPE_CHECKING:
     from ..sources.base import Entry
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 TRIED = 2000  # rows that a proposed mapping is tried on
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.group(context_settings=CONTEXT, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """List the formats that can be read, show how one is read, or propose how to read a file of your own.
@@ -116,13 +117,12 @@ def _read(source: TableSource, file: Path) -> tuple[list[Entry], str | None]:
     entries: list[Entry] = []
     problem = None
     for shard in source.shards(file):
-        for found in source.scan(file, shard):
+        # Bounded by what is found and not by the entries: a file may hold none of them.
+        for found in islice(source.scan(file, shard), TRIED):
             if isinstance(found, Entry):
                 entries.append(found)
             elif isinstance(found, Problem):
                 problem = problem or found.reason
-            if len(entries) >= TRIED:
-                return entries, problem
     return entries, problem
 
 

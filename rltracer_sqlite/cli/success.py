@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import printable
+from ..amounts import plural
+from . import CONTEXT, printable
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
 
 
-@click.command("success", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("success", context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("run", required=False)
 @click.option("--rule", help="The new rule, for example 'reward >= 0.5'. Without it: show the rules.")
@@ -75,13 +76,13 @@ def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
 
 def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[int, str]]:
     """Return (id, name) of the run of this name or number, or of every run. Raises UsageError for none."""
-    known = [(int(row[0]), str(row[1])) for row in connection.execute("select id, name from runs order by id")]
-    named = [pair for pair in known if run in (None, pair[1])]
-    found = named or [pair for pair in known if run == str(pair[0])]
-    if not found:
-        names = ", ".join(name for _, name in known) or "none"
-        raise click.UsageError(printable(f"The index has no run {run!r}. It holds: {names}."))
-    return found
+    from ..index.queries import named_runs, run_names, runs
+
+    known = runs(connection)
+    if not (found := named_runs(known, run)):
+        asked = "The index holds no run yet." if run is None else f"The index has no run {run!r}."
+        raise click.UsageError(printable(asked + (f" It holds: {run_names(known)}." if known else "")))
+    return [(one.id, one.name) for one in found]
 
 
 def _state(connection: sqlite3.Connection, run_id: int) -> str:
@@ -92,8 +93,7 @@ def _state(connection: sqlite3.Connection, run_id: int) -> str:
         "select total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?", (run_id,)
     ).fetchone()
     rate = f", pass rate {successes / scored:.3f}" if scored else ""
-    found = "success" if successes == 1 else "successes"
     return printable(
-        f"{name}: {path} >= {threshold:g}: {successes:,.0f} {found} of {scored:,.0f} scored{rate}; "
+        f"{name}: {path} >= {threshold:g}: {plural(int(successes), 'success')} of {scored:,.0f} scored{rate}; "
         f"{trajectories - scored:,.0f} unscored; over all splits"
     )

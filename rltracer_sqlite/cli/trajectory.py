@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..amounts import plural
 from . import printable
 from .columns import cut, screen_width, width_of, wrapped
 
@@ -16,12 +17,7 @@ MAX_TEXT = 4000  # characters of one text
 
 def trajectory_json(trajectory: Trajectory) -> dict[str, Any]:
     """Return what programs get of a trajectory."""
-    return {
-        "messages": trajectory.messages,
-        "metadata": trajectory.metadata,
-        "branches": trajectory.branches,
-        "tools": trajectory.tools,
-    }
+    return {name: getattr(trajectory, name) for name in ("messages", "metadata", "branches", "tools")}
 
 
 def trajectory_lines(trajectory: Trajectory, branch: int | None, is_full: bool) -> Iterator[str]:
@@ -34,8 +30,7 @@ def trajectory_lines(trajectory: Trajectory, branch: int | None, is_full: bool) 
     count = len(trajectory.branches)
     number = count if branch is None else branch
     if branch is not None and not 1 <= branch <= count:
-        branches = "1 branch" if count == 1 else f"{count} branches"
-        raise SourceError(f"The trajectory has {branches}; there is no branch {branch}.")
+        raise SourceError(f"The trajectory has {plural(count, 'branch')}; there is no branch {branch}.")
     for line in _facts(trajectory.metadata):
         yield from wrapped(printable(line), screen_width())
     if count > 1:

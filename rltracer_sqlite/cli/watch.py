@@ -83,7 +83,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
 
 def _log(watch: Watch, look: Look, last_id: int) -> int:
     """Print a line of a log where a look found something; return the highest id of a trajectory until now."""
-    from .report import plural, size
+    from ..amounts import plural, size
 
     if not look.read_bytes:
         return last_id
@@ -114,7 +114,7 @@ def _text_follower(database: Path) -> TextRefresh:
 
 
 def _progress(status: Status, stopping: Stopping) -> Progress:
-    from .report import size
+    from ..amounts import size
 
     def progress(read: int, total: int) -> None:
         stopping.check()
@@ -135,7 +135,7 @@ def _state(watch: Watch) -> str:
 
 def _counts(watch: Watch) -> list[str]:
     """Return how much there is, the last step, and what is not finished yet."""
-    from .report import plural
+    from ..amounts import plural
 
     step, waiting = watch.connection.execute(
         "select max(step), (select count(*) from shards where state = 'waiting') from steps where trajectories > 0"
@@ -150,7 +150,7 @@ def _count(connection: sqlite3.Connection) -> int:
 
 
 def _summary(database: Path, seconds: float, read: int, new: int, count: int) -> str:
-    from .report import plural, size
+    from ..amounts import plural, size
 
     hours, minutes = divmod(int(seconds) // 60, 60)
     lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min" if minutes else f"{seconds:.0f} s"

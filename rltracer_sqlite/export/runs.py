@@ -154,12 +154,10 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
 
 
 def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:
-    chosen = [run for run in known if wanted is None or wanted in (run.id, run.name) or str(wanted) == str(run.id)]
-    named = [run for run in chosen if run.name == wanted]
-    if len(named or chosen) != 1:
-        names = ", ".join(run.name for run in known) or "none"
-        raise ExportError(f"Which run of {index}? It holds: {names}.")
-    return (named or chosen)[0]
+    chosen = queries.named_runs(known, wanted)
+    if len(chosen) != 1:
+        raise ExportError(f"Which run of {index}? It holds: {queries.run_names(known)}.")
+    return chosen[0]
 
 
 def _index_folder(spec: TraceRunSpec, root: Root, progress: Progress | None) -> tuple[Path, int]:

@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..index.places import nothing_there
+from ..index.contents import nothing_there
 from .conditions import Condition, column_of, conditions
 from .examine import examine_records
-from .place import place_picks
+from .limits import place_picks
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .rank import rank_candidates
 from .runs import OpenRun, Progress

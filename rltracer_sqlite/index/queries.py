@@ -11,7 +11,6 @@ from .database import is_index
 
 __all__ = ["Run", "is_index", "list_prompts", "locators", "runs", "trajectory_row"]
 
-EVAL_SUFFIX = "@"
 DEFAULT_SPLIT = "train"
 
 
@@ -31,6 +30,18 @@ class Run(NamedTuple):
 def runs(connection: sqlite3.Connection) -> list[Run]:
     """Return the runs of an index."""
     return [Run(*row) for row in connection.execute(f"select {', '.join(Run._fields)} from runs order by id")]
+
+
+def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
+    """Return the run of this name, else of this number; every run where none is named."""
+    if wanted is None:
+        return list(known)
+    return [run for run in known if run.name == wanted] or [run for run in known if str(run.id) == str(wanted)]
+
+
+def run_names(known: Sequence[Run]) -> str:
+    """Return the names of runs for a sentence."""
+    return ", ".join(run.name for run in known) or "none"
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import rltracer_sqlite.cli
-from rltracer_sqlite.cli import UNSEEN, printable
-from rltracer_sqlite.cli.inspect import dump
+from rltracer_sqlite.cli import UNSEEN, json_line, printable
 from rltracer_sqlite.export.write import replacing
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.lock import WriterLock
@@ -91,8 +90,8 @@ def test_t31_no_command_steers_the_terminal(hostile: tuple[Path, Path], tmp_path
 @pytest.mark.threat("T31")
 def test_json_for_a_terminal_is_the_same_json() -> None:
     value = {"text": STEERING + "é😀\ud800"}
-    shown(dump(value))
-    assert json.loads(dump(value)) == value
+    shown(json_line(value))
+    assert json.loads(json_line(value)) == value
     assert printable("é😀\n") == "é😀\n"
 
 

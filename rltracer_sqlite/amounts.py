@@ -1,0 +1,35 @@
+"""Numbers as people read them: so many things, sizes in bytes, ranges of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MOST_RANGES = 10
+HISSING = ("ch", "s", "x")
+
+
+def plural(count: int, what: str) -> str:
+    """Return a number of things: '1 step', '1,000 steps', '2 trajectories', '3 branches'."""
+    several = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(HISSING) else "s")
+    return f"{count:,} {what if count == 1 else several}"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes for people, in powers of 1000."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def ranges(steps: Iterable[int]) -> str:
+    """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
+    found: list[list[int]] = []
+    for step in sorted(steps):
+        if found and step == found[-1][1] + 1:
+            found[-1][1] = step
+        else:
+            found.append([step, step])
+    told = [str(first) if first == last else f"{first}–{last}" for first, last in found]
+    return ", ".join(told if len(told) <= MOST_RANGES else [*told[: MOST_RANGES - 1], "…", told[-1]])

@@ -1,0 +1,40 @@
+"""Numbers on the command line: those that an index can hold, and ranges of steps."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+LARGEST = 2**63 - 1  # what SQLite can hold
+RANGE = re.compile(r"(\d{1,18}|)(-?)(\d{1,18}|)")
+
+
+class Whole(click.IntRange):
+    """A whole number from `min` on that an index can hold."""
+
+    def __init__(self, min: int | None = None) -> None:
+        super().__init__(min)
+        if min is None:
+            self.name = "integer"  # there is no range to be shown in the help
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if abs(number) > LARGEST:
+            self.fail("there is no number as large as that in an index.", param, ctx)
+        return number
+
+
+def parse_range(text: str | None) -> tuple[int | None, int | None]:
+    """Return the first and the last step that `--steps` means, None where it has no end. Raises BadParameter."""
+    if text is None:
+        return None, None
+    match = RANGE.fullmatch(text.strip())
+    if not match or text.strip() in ("", "-"):
+        raise click.BadParameter(f"{text!r} is not a range of steps; write 1-100, 21 or 40-.", param_hint="--steps")
+    first = int(match[1]) if match[1] else None
+    last = int(match[3]) if match[3] else None if match[2] else first
+    if last is not None and last < (first or 0):
+        raise click.BadParameter(f"{text!r} ends before it begins.", param_hint="--steps")
+    return first, last

@@ -1,0 +1,39 @@
+"""Numbers and ranges on the command line: those beyond what an index holds are wrong arguments, in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.cli import main
+from tests.indexing import index
+from tests.layouts import append
+from tests.test_bad_input import FILE, GOOD, called, sentence
+
+LARGE = {"30 digits": "9" * 30, "5000 digits": "9" * 5000}
+COMMANDS = [
+    ["inspect", "--hardest"], ["analyze", "--step-start"], ["analyze", "--step-end"], ["analyze", "--window"],
+    ["plot", "reward", "-o", "x.html", "--step-start"], ["plot", "reward", "-o", "x.html", "--window"],
+]  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    append(tmp_path / "run" / FILE, GOOD)
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("number", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_numbers_that_no_index_holds_are_wrong_arguments(run: Path, arguments: list[str], number: str) -> None:
+    name, *others = arguments
+    assert sentence(called(main, name, run.with_suffix(".sqlite"), *others, number), 2)
+
+
+@pytest.mark.parametrize("steps", [*LARGE.values(), "5-2", "x", "-", "1-2-3"], ids=[*LARGE, "5-2", "x", "-", "1-2-3"])
+def test_a_range_of_steps_is_wrong_for_every_command_alike(run: Path, steps: str) -> None:
+    database = run.with_suffix(".sqlite")
+    said = sentence(called(main, "export", database, "--dry-run", f"--steps={steps}"), 2)
+    assert sentence(called(main, "index", database, run, f"--steps={steps}"), 2) == said
