@@ -13,7 +13,7 @@ from .text import Text, cut, first_words, json_text
 
 TEXT_LIMIT = 20_000  # characters of one text
 FULL_LIMIT = 5_000_000  # characters of one text of the message that is shown in full
-PAGE_LIMIT = 1_000_000  # characters after which a page ends, at the end of a turn
+PAGE_LIMIT = 400_000  # characters after which a page ends, at the end of a turn
 PAGE_TURNS = 200
 MOST_CALLS = 200  # of one message
 LONG_PROMPT = 600  # characters from which on a system message is folded
@@ -68,7 +68,8 @@ class Page:
     messages: int  # in the whole branch
     start: int
     following: int | None  # where the next page starts
-    preceding: int | None
+    preceding: int | None  # and the page before
+    before: int | None = None  # the message just before this one
 
 
 def read_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int | None = None) -> Page:
@@ -91,6 +92,7 @@ def paged(
 ) -> Page:
     """Return one page: what is built of each head from message `start` on, up to a number and a size in characters."""
     first = sum(number < start for number in heads)
+    begin = _begin_before(first, lambda place: size(build(heads[place])))
     turns: list[Any] = []
     shown = 0
     for number in heads[first : first + PAGE_TURNS]:
@@ -104,8 +106,20 @@ def paged(
         messages=len(messages),
         start=heads[first] if first < len(heads) else len(messages),
         following=heads[last] if last < len(heads) else None,
-        preceding=heads[max(first - PAGE_TURNS, 0)] if first else None,
+        preceding=heads[begin] if first else None,
+        before=heads[first - 1] if first else None,
     )
+
+
+def _begin_before(first: int, size: Callable[[int], int]) -> int:
+    """Return the place farthest back from which a page reaches the one before `first`."""
+    begin, shown = max(first - 1, 0), 0
+    while begin > max(first - PAGE_TURNS, 0):
+        shown += size(begin - 1)
+        if shown > PAGE_LIMIT:
+            break
+        begin -= 1
+    return begin
 
 
 def page_of(messages: Sequence[Mapping[str, Any]], wanted: int, read: Callable[[int], Page], start: int = 0) -> Page:

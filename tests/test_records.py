@@ -15,6 +15,7 @@ from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Scanned, Shard
 from rltracer_sqlite.sources.prime_rl.scan import scan_lines
+from rltracer_sqlite.sources.values import logprob_summary
 from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, Expected, append, episode, line, message, node, spaced_line, trace, v0_row
 
@@ -373,3 +374,18 @@ def test_the_index_and_the_record_agree(tmp_path: Path, layout: str) -> None:
 def test_a_source_is_recognised_by_a_record_in_any_file(tmp_path: Path) -> None:
     (tmp_path / "anything.jsonl").write_bytes(line(trace(SAID)))
     assert source_for(tmp_path).name == source_for(tmp_path / "anything.jsonl").name == "prime-rl"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "summary"),
+    [
+        ([[-1.0, -3.0], [-5.0]], (-3.0, -5.0, 3)),
+        ([[-1.0, None, "x", [], float("nan"), float("-inf"), 10**400], [-3]], (-2.0, -3.0, 2)),
+        ([[-1e308, -1e308], [], {}], (float("-inf"), -1e308, 2)),
+        ([[True, -2.0]], (-0.5, -2.0, 2)),
+        ([[], [None]], None),
+    ],
+)
+def test_logprobs_are_summed_up_without_what_is_no_number(recorded, summary):
+    found = logprob_summary(*recorded)
+    assert found == (summary and dict(zip(("mean", "min", "count"), summary, strict=True)))

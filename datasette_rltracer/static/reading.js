@@ -47,6 +47,10 @@ function move(by) {
   const all = stops();
   const here = document.activeElement?.closest?.(".message, .call > .result[id], [data-row]");
   const at = all.indexOf(here);
+  if (at >= 0 && !all[at + by]) {
+    const beyond = page.querySelector(`.pager a[rel="${by > 0 ? "next" : "prev"}"]`);
+    if (beyond) return beyond.click();
+  }
   const first = Math.max(all.indexOf(current()), 0);
   const target = all[at >= 0 ? Math.min(Math.max(at + by, 0), all.length - 1) : first];
   if (!target) return;

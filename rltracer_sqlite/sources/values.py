@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -114,10 +115,21 @@ def reward_path(name: str) -> str | None:
     return value_path("rewards", f"{name}.score") if len(name) < MAX_TEXT else None
 
 
-def logprob_summary(values: Iterable[float | None]) -> dict[str, float | int] | None:
+def logprob_summary(*recorded: Iterable[Any]) -> dict[str, float | int] | None:
     """Return mean, minimum and count of the logprobs that are known, in nats; None where none is."""
-    known = [value for value in values if value is not None]
-    return {"mean": sum(known) / len(known), "min": min(known), "count": len(known)} if known else None
+    parts = [part for values in recorded if (part := _finite(list(values)))]
+    count = sum(map(len, parts))
+    return {"mean": sum(map(sum, parts)) / count, "min": min(map(min, parts)), "count": count} if count else None
+
+
+def _finite(values: list[Any]) -> Sequence[float]:
+    """Return the finite numbers of a list. An array of a million is made and added up without looking at each."""
+    try:
+        numbers = array("d", values)
+    except (TypeError, OverflowError):
+        numbers = array("d", [math.nan])
+    # A sum is finite only where all that is added up is.
+    return numbers if math.isfinite(sum(numbers)) else [one for value in values if (one := number(value)) is not None]
 
 
 def place_of(locator: Locator) -> dict[str, Any]:

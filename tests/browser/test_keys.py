@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 
@@ -23,6 +25,20 @@ def test_a_message_that_is_stepped_to_comes_into_view(open_page, places):
     for _ in range(30):
         page.keyboard.press("j")
     assert page.evaluate("document.activeElement.getBoundingClientRect().top") < 100
+
+
+def test_stepping_goes_on_in_the_next_part(open_page, places):
+    page = open_page(f"{places['long']}#m199")
+    page.locator("#m199").focus()
+    with page.expect_navigation(url=re.compile("start=200$")):
+        page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert focused(page) == "m200"
+    with page.expect_navigation(url=re.compile("#m199$")):
+        page.keyboard.press("k")
+    assert page.evaluate("document.querySelector(':target').id") == "m199"
+    page.keyboard.press("k")
+    assert focused(page) == "m198"
 
 
 def test_reasoning_is_folded_and_unfolded_and_remembered(open_page, places):

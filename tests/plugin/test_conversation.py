@@ -146,7 +146,7 @@ def test_many_messages_come_in_pages_that_leave_none_out():
         seen += [turn.number for turn in page.turns]
         start = page.following
     assert seen == list(range(450))
-    assert read_page(messages, 200).preceding == 0
+    assert (read_page(messages, 200).preceding, read_page(messages, 200).before) == (0, 199)
     assert read_page(messages, 10_000).turns == []
 
 
@@ -155,6 +155,17 @@ def test_a_page_of_long_messages_ends_early():
     page = read_page(messages)
     assert len(page.turns) == conversation.PAGE_LIMIT // conversation.TEXT_LIMIT + 1
     assert page.following == len(page.turns)
+
+
+@pytest.mark.parametrize("length", [10, 3_000, conversation.TEXT_LIMIT])
+def test_the_page_before_reaches_this_one(length):
+    messages = [{"role": "assistant", "content": [{"type": "text", "text": "x" * length}] * 9} for _ in range(250)]
+    pages = [read_page(messages)]
+    while pages[-1].following is not None:
+        pages.append(read_page(messages, pages[-1].following))
+    for page, earlier in zip(pages[1:], pages, strict=False):
+        assert page.preceding <= earlier.start
+        assert read_page(messages, page.preceding).turns[-1].number >= page.before == page.start - 1
 
 
 def test_what_else_is_recorded_is_kept():

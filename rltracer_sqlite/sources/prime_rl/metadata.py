@@ -29,7 +29,7 @@ def metadata(
         "metrics": _metrics(trace),
         "info": info,
         "advantage": number(trace.get("advantage", info.get("advantage"))),
-        "logprobs": logprob_summary(number(one) for node in _nodes(trace) for one in _list(node.get("logprobs"))),
+        "logprobs": logprob_summary(*(_list(node.get("logprobs")) for node in _nodes(trace))),
         "tool_calls": sum(len(_list(message.get("tool_calls"))) for message in _spoken(trace)),
         "completion": _completion(trace),
         "timing": trace.get("timing"),
