@@ -140,9 +140,7 @@ def measure(address: str, paths: dict[str, str], repeats: int) -> bool:
     from playwright.sync_api import sync_playwright
 
     print(f"Datasette {installed.__version__}, {repeats} times each; milliseconds, median (most)")
-    print(
-        f"{'first byte':>12} {'first paint':>12} {'ready':>12} {'bytes':>10} {'nodes':>6} {'heap':>7} {'process':>7}  page"
-    )
+    print("  first byte  first paint        ready      bytes  nodes    heap process  page")
     late = []
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=QUIET)
