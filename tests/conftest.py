@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 
@@ -20,13 +24,41 @@ def pytest_report_header() -> str:
     return f"SQLite {sqlite3.sqlite_version}, " + ", ".join(packages)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the user's list of roots and caches out of the tests, and the tests out of them."""
-    home = tmp_path_factory.mktemp("home")
+    home = Path(mkdtemp(dir=homes))
     monkeypatch.setenv("RLTRACER_HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def left_by_datasette() -> Iterator[None]:
+    """Close the connections that Datasette leaves to the collector, for Python 3.13 warns of them; ours still warn."""
+    from datasette import app, database, utils
+    from datasette.utils import sqlite
+
+    class Left(sqlite3.Connection):
+        def __del__(self) -> None:
+            with suppress(sqlite3.ProgrammingError):  # it was never opened
+                self.close()
+
+    class Sqlite:
+        connect = staticmethod(partial(sqlite3.connect, factory=Left))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(sqlite3, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (app, database, utils, sqlite):
+            patch.setattr(module, "sqlite3", Sqlite())
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

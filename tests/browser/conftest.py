@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from datasette.app import Datasette
@@ -25,10 +20,8 @@ from tests.indexing import index
 from tests.layouts.records import episode, message, nodes_of, tool_call, trace
 from tests.plugin.conftest import TRACES, tool_conversation
 from tests.plugin.test_hostile import PAYLOADS, hostile_trace
+from tests.serving import launched, missing, serving, windows
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DARK, LIGHT = "dark", "light"
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 HARM = '"><img src=x onerror=alert(1)>'  # a folder of this name, and a group
 
 
@@ -38,16 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if reason and Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.skip(reason=reason))
-
-
-def missing() -> str | None:
-    """Return what keeps the tests of this folder from running, or None."""
-    try:
-        import playwright  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        return f"{error.name} is not installed"
-    return None if CHROMIUM else "no Chromium is installed"
 
 
 def traces_by_group() -> dict[str, list[dict[str, Any]]]:
@@ -115,79 +98,38 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-@contextmanager
-def serving(*databases: Path, metadata: Any = None, **settings: Any) -> Iterator[str]:
-    """Serve indexes on a free port of the loopback address; the value is the address."""
-    import uvicorn
-
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options: dict[str, Any] = {"metadata": metadata, "settings": {"suggest_facets": False, **settings}}
-    app = Datasette([str(file) for file in databases], **options).app()
-    running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}"
-    running.should_exit = True
-    thread.join()
-
-
 @pytest.fixture(scope="session")
 def server(folder: Path) -> Iterator[str]:
     """Serve the indexes and return the address."""
     metadata = browse_config(folder / "runs", folder / "index.sqlite")
     metadata["plugins"]["datasette-rltracer"]["roots"].append(str(folder))
     files = [folder / name for name in ("runs.sqlite", "hostile.sqlite", "index.sqlite")]
-    with serving(*files, metadata=metadata) as address:
+    app = Datasette([str(file) for file in files], metadata=metadata, settings={"suggest_facets": False}).app()
+    with serving(app) as address:
         yield address
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """Launch the browser. Not for the whole session: its event loop would run on under the other tests."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield launched
-        launched.close()
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture
 def open_page(browser: Any, server: str) -> Iterator[Any]:
-    """Return a function that opens a page of ours; a complaint of any of them fails the test.
+    """Return a function that opens a page of ours, in a browser of its own; a complaint of any fails the test."""
+    with ExitStack() as stack:
 
-    A complaint is a message on the console, a dialog, a failure, or a request that leaves the machine.
-    """
-    contexts: list[Any] = []
-    complaints: list[str] = []
+        def open_at(path: str, width: int = 1280, script: bool = True) -> Any:
+            size = {"width": width, "height": 900}
+            context = stack.enter_context(windows(browser, viewport=size, java_script_enabled=script))
+            context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server)
+            page = context.new_page()
+            page.goto(f"{server}{path}")
+            return page
 
-    def open_at(path: str, width: int = 1280, height: int = 900, theme: str = LIGHT, script: bool = True) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, java_script_enabled=script
-        )
-        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda said: complaints.append(f"{said.type}: {said.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: None if is_local(request.url) else complaints.append(request.url))
-        page.goto(f"{server}{path}")
-        return page
-
-    yield open_at
-    for context in contexts:
-        context.close()
-    assert complaints == []
-
-
-def is_local(url: str) -> bool:
-    """Say whether a request stays on this machine."""
-    return urlsplit(url).scheme in ("data", "blob") or urlsplit(url).hostname == "127.0.0.1"
+        yield open_at
 
 
 @pytest.fixture(scope="session")

@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
 from datasette.app import Datasette
 
 from datasette_rltracer import export, stream
 from rltracer_sqlite.export import exporter
 from tests.export_runs import indexed, rollout
+from tests.serving import PATIENCE, serving
 
 ROLLOUTS = 400
-PATIENCE = 20.0  # seconds, for a machine that is busy with other things
 
 
 class Server:
-    """Datasette behind uvicorn in a thread, and what its exports did."""
+    """The address of a Datasette, and what its exports did."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, address: str) -> None:
+        self.port = urlsplit(address).port or 0
         self.chunks = 0
         self.closed = threading.Event()
         self.refused: list[BaseException] = []
-        app = asyncio.run(self._app(database))
-        config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none")
-        self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-        self.port = self.server.servers[0].sockets[0].getsockname()[1]
-
-    async def _app(self, database: Path) -> Any:
-        return Datasette([str(database)]).app()
 
     def get(self, path: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request("GET", path)
         return connection, connection.getresponse()
-
-    def stop(self) -> None:
-        self.server.should_exit = True
-        self.thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +45,6 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    running = Server(database)
     chunks, close, refused = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export.refused
 
     def counted(self: Any, kind: str = "jsonl") -> Iterator[bytes]:
@@ -79,8 +63,9 @@ def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(exporter.PreparedExport, "chunks", counted)
     monkeypatch.setattr(stream.StreamingResponse, "_close", noted)
     monkeypatch.setattr(export, "refused", told)
-    yield running
-    running.stop()
+    with serving(Datasette([str(database)]).app(), lifespan="off", ws="none") as address:
+        running = Server(address)
+        yield running
 
 
 def test_another_page_answers_while_an_export_waits_for_its_visitor(server: Server) -> None:

@@ -21,7 +21,8 @@ from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.export_runs import indexed, rollout
 from tests.indexing import index, value
 from tests.plugin.conftest import traces, write_run
-from tests.plugin_export.test_stream import PATIENCE, Server
+from tests.plugin_export.test_stream import Server
+from tests.serving import PATIENCE, serving
 from tests.test_browse import write_step
 
 OWN = "/-/rltracer/run"
@@ -107,8 +108,7 @@ async def test_t23_a_large_raw_record_is_a_download(datasette: Datasette, monkey
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     records = [rollout(f"t{n}", f"q{n}", answer="x" * 1_000_000) for n in range(30)]
-    running = Server(indexed(tmp_path, {1: records}))
-    close = stream.StreamingResponse._close
+    database, close = indexed(tmp_path, {1: records}), stream.StreamingResponse._close
 
     def noted(self: Any) -> None:
         close(self)
@@ -116,8 +116,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
     monkeypatch.setattr(stream.StreamingResponse, "_close", noted)
     monkeypatch.setattr(stream, "STALL_SECONDS", 0.3)
-    yield running
-    running.stop()
+    with serving(Datasette([str(database)]).app(), lifespan="off", ws="none") as address:
+        running = Server(address)
+        yield running
 
 
 @pytest.mark.parametrize("path", ["/run/trajectories.sft", "/-/rltracer/run/trajectory/1/record"])

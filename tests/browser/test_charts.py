@@ -6,11 +6,7 @@ import base64
 import hashlib
 import json
 import re
-import shutil
-import socket
 import sqlite3
-import threading
-import time
 from contextlib import closing
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,19 +15,10 @@ from datasette.app import Datasette
 
 from rltracer_sqlite.charts import CHARTS, Filters, describe_rows, find_span, plan_query, read_rows
 from rltracer_sqlite.charts.render import render_html
+from tests.index_factory import make_index
+from tests.plugin_charts.conftest import rollouts
+from tests.serving import PATIENCE, serving, windows
 
-from ..index_factory import make_index
-from .conftest import rollouts
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-
-QUIET = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 HOSTILE = '</script><img src=x onerror="alert(1)">'
 MARKS = {  # what can be pointed at in each chart
     "histogram": ".mark-rect.role-mark path",
@@ -58,51 +45,19 @@ def index(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(index):
-    """Serve the index on a free port of the loopback address and return its address."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    app = Datasette([str(index)], settings={"suggest_facets": False}).app()
-    running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}"
-    running.should_exit = True
-    thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as p:
-        launched = p.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield launched
-        launched.close()
+    with serving(Datasette([str(index)], settings={"suggest_facets": False}).app()) as address:
+        yield address
 
 
 @pytest.fixture
 def page(browser):
-    """A page that fails the test for a message on its console, a dialog, or a request that leaves the machine."""
-    context = browser.new_context(viewport={"width": 1000, "height": 900}, accept_downloads=True)
-    opened = context.new_page()
-    complaints: list[str] = []
-    opened.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
-    opened.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-    opened.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    opened.on("request", lambda request: None if is_local(request.url) else complaints.append(request.url))
-    yield opened
-    context.close()
-    assert complaints == []
-
-
-def is_local(url):
-    return urlsplit(url).scheme in ("data", "blob", "file") or urlsplit(url).hostname == "127.0.0.1"
+    with windows(browser, viewport={"width": 1000, "height": 900}, accept_downloads=True) as context:
+        yield context.new_page()
 
 
 def open_chart(page, server, chart, query=""):
     page.goto(f"{server}/-/rltracer/run/run/1/charts/{chart}{query}")
-    page.wait_for_selector("figure[data-state=drawn]", timeout=20_000)
+    page.wait_for_selector("figure[data-state=drawn]")
 
 
 def content_of(page, server, chart, query=""):
@@ -113,7 +68,7 @@ def content_of(page, server, chart, query=""):
 def test_is_drawn_under_a_strict_policy(page, server, chart):
     response = page.goto(f"{server}/-/rltracer/run/run/1/charts/{chart}")
     assert "script-src 'self'" in response.headers["content-security-policy"]
-    page.wait_for_selector("figure[data-state=drawn]", timeout=20_000)
+    page.wait_for_selector("figure[data-state=drawn]")
     assert page.locator(".drawing svg path").count() > 5
     content = content_of(page, server, chart)
     assert page.locator(".drawing[role=graphics-document]").get_attribute("aria-label") == content["description"]
@@ -198,12 +153,11 @@ def test_table_holds_every_row_and_its_link(page, server):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_follow_the_page(browser, server, scheme):
-    context = browser.new_context(color_scheme=scheme)
-    opened = context.new_page()
-    open_chart(opened, server, "pass_rate")
-    ink = {"light": "#276890", "dark": "#7fb9dc"}[scheme]
-    assert opened.locator(f'.mark-line path[stroke="{ink}"]').count() == 1
-    context.close()
+    with windows(browser, color_scheme=scheme) as context:
+        opened = context.new_page()
+        open_chart(opened, server, "pass_rate")
+        ink = {"light": "#276890", "dark": "#7fb9dc"}[scheme]
+        assert opened.locator(f'.mark-line path[stroke="{ink}"]').count() == 1
 
 
 @pytest.mark.parametrize("width", [380, 1400])
@@ -242,6 +196,7 @@ def with_policy(page, server):
 
 def test_a_window_that_is_too_small_is_said(browser, server):
     context = browser.new_context()  # not `page`: the browser notes the answer's status on its console
+    context.set_default_timeout(PATIENCE * 1000)
     opened = context.new_page()
     opened.goto(f"{server}/-/rltracer/run/run/1/charts/histogram?_window=1")
     opened.wait_for_selector("figure[data-state=failed]")
@@ -262,6 +217,6 @@ def test_html_file_draws_without_a_server(page, index, tmp_path, chart):
     file = tmp_path / "chart.html"
     file.write_bytes(render_html(chart, rows, describe_rows(chart, rows)))
     page.goto(file.as_uri())
-    page.wait_for_selector("figure[data-state=drawn]", timeout=20_000)
+    page.wait_for_selector("figure[data-state=drawn]")
     assert page.locator(".drawing svg path").count() > 5
     assert json.loads(page.locator("figure script").text_content())["rows"] == rows

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,15 +14,7 @@ from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.sample import write_sample
 from rltracer_sqlite.sources import source_for
 from tests.indexing import rows
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-QUIET = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
+from tests.serving import serving, windows
 
 
 @pytest.fixture(scope="module")
@@ -47,40 +33,17 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         where step = 8 and split = 'train' and env = 'word-problems' and success = 0
         """,
     )
-    yield from served(folder / "run.sqlite", f"/-/rltracer/run/trajectory/{found[0][0]}?view=tokens")
-
-
-def served(database: Path, path: str) -> Iterator[str]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    app = Datasette([str(database)], settings={"suggest_facets": False}).app()
-    running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}{path}"
-    running.should_exit = True
-    thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield running
-        running.close()
+    app = Datasette([str(folder / "run.sqlite")], settings={"suggest_facets": False}).app()
+    with serving(app) as address:
+        yield f"{address}/-/rltracer/run/trajectory/{found[0][0]}?view=tokens"
 
 
 @pytest.fixture
 def page(browser: Any, address: str) -> Iterator[Any]:
-    opened, said = browser.new_page(), []
-    opened.on("console", lambda one: said.append(one.text) if one.type == "error" else None)
-    opened.goto(address)
-    yield opened
-    assert said == []
-    opened.close()
+    with windows(browser) as context:
+        opened = context.new_page()
+        opened.goto(address)
+        yield opened
 
 
 def details(page: Any) -> str:
