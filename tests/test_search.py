@@ -202,26 +202,6 @@ def test_a_change_waits_while_another_run_cannot_be_read(run: Path) -> None:
     assert found(database, '"in the other run"') == ["other"]
 
 
-def test_an_interrupted_build_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rltracer_sqlite.search.write.COMMIT_BYTES", 1)
-    monkeypatch.setattr("rltracer_sqlite.search.read.BATCH_ROWS", 1)
-    write(tmp_path / "run", [said(f"number{count} of many", id=f"t{count}") for count in range(8)])
-    index(tmp_path / "x.sqlite", tmp_path / "run")
-
-    def stop(read: int, total: int) -> None:
-        if read > total / 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        text(tmp_path / "x.sqlite", tmp_path / "run", progress=stop)
-    before = value(tmp_path / "x.sqlite", "select count(*) from trajectories_text_digests")
-    done = text(tmp_path / "x.sqlite", tmp_path / "run")
-    assert 0 < before < 8
-    assert (done.trajectories, done.rebuilt) == (8 - before, False)
-    for count in range(8):
-        assert found(tmp_path / "x.sqlite", f"number{count}") == [f"t{count}"]
-
-
 def test_a_folder_that_nobody_vouches_for_is_not_read(run: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     done = text(run.parent / "x.sqlite", tmp_path_factory.mktemp("elsewhere"), rebuild=True)
     assert (done.trajectories, done.searchable, done.total) == (0, 0, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -14,8 +14,7 @@ from .jobs import TextShard
 from .records import TextRecord, decode_record, record_text
 
 PLAIN_RECORDS = {"prime-rl"}  # sources whose records `records` reads straight from their bytes
-BATCH_BYTES = 8 << 20  # of records that are read ahead
-BATCH_ROWS = 2_000
+HASHED_CHARACTERS = 1 << 20  # at once
 
 
 class Row(NamedTuple):
@@ -50,15 +49,15 @@ class ShardTexts:
 
     def read(self, rows: Sequence[Row]) -> list[Text]:
         """Return the texts of some trajectories."""
-        return [self._read(row) for row in rows]
+        texts = [self._read(row) for row in rows]
+        self.place = self.record = None  # it can be long
+        return texts
 
     def _read(self, row: Row) -> Text:
         text = self._plain_text(row) if self.is_plain else None
         if text is None:
             text = self._loaded_text(row)
-        encoded = (text or "").encode()
-        digest = int.from_bytes(blake2b(encoded, digest_size=8).digest(), "big", signed=True)
-        return Text(row, text, digest, len(encoded))
+        return Text(row, text, *_digest_and_size(text or ""))
 
     def _plain_text(self, row: Row) -> str | None:
         place = (row.byte_offset, row.byte_length)
@@ -82,15 +81,11 @@ class ShardTexts:
             return None
 
 
-def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Cut rows into batches of about BATCH_BYTES of records."""
-    batch: list[Row] = []
-    held = 0
-    for row in rows:
-        batch.append(row)
-        held += row.byte_length
-        if held >= BATCH_BYTES or len(batch) >= BATCH_ROWS:
-            yield batch
-            batch, held = [], 0
-    if batch:
-        yield batch
+def _digest_and_size(text: str) -> tuple[int, int]:
+    """Return 64 bits of BLAKE2b of a text, and its bytes of UTF-8, of which there is never a copy of a long one."""
+    hashed, size = blake2b(digest_size=8), 0
+    for start in range(0, len(text), HASHED_CHARACTERS):
+        part = text[start : start + HASHED_CHARACTERS].encode()
+        hashed.update(part)
+        size += len(part)
+    return int.from_bytes(hashed.digest(), "big", signed=True), size

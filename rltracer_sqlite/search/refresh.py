@@ -5,20 +5,20 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
-from ..index.database import begin_writing
+from ..index.database import begin_writing, transaction
 from ..roots import Roots
-from ..sources.base import SourceError
-from ..sources.files import open_shard
+from .ahead import Batch, batches, read_ahead
 from .jobs import Job, find_work
-from .read import Row, ShardTexts, Text, batches
+from .read import Row, Text
 from .tables import DIGESTS, TEXT_TABLE, has_text, make_text_tables, text_coverage
 from .write import TextWriter, bulk_writing, writing
 
 Progress = Callable[[int, int], None]  # bytes of records read so far, bytes to read
 
+PAGE_ROWS = 10_000  # that are held at once
 WORN_SHARE = 4  # words of removed trajectories stay until they are more than one in so many
 
 
@@ -84,67 +84,53 @@ def _read_shards(
     connection: sqlite3.Connection, jobs: list[Job], done: TextRefreshed, progress: Progress | None
 ) -> None:
     total, passed = sum(job.bytes for job in jobs), 0
-    for job in jobs:
-        for read in _read_shard(connection, job, done):
-            passed += read
-            if progress:
+    wanted = (batch for job in jobs for batch in batches(job, _rows(connection, job)))
+    with writing(connection) as writer, closing(read_ahead(wanted)) as found:
+        again: set[int] = set()  # shards that the next pass has to read once more
+        for batch, texts in found:
+            shard = batch.job.shard
+            if not _take(writer, batch, texts, done):
+                again.add(shard.id)
+            if batch.is_last and shard.id not in again:
+                writer.close_shard(shard)
+            passed += batch.bytes
+            if progress and batch.rows:
                 progress(passed, total)
-        if done.changed and done.can_rebuild:
-            return  # all of it will be read again
-
-
-def _read_shard(connection: sqlite3.Connection, job: Job, done: TextRefreshed) -> Iterator[int]:
-    """Read the texts of a shard into the index, yielding the bytes of the records that were read."""
-    try:
-        with open_shard(job.root, job.shard.path) as reader:
-            texts = ShardTexts(job.source, job.root, job.shard, reader)
-            with writing(connection) as writer:
-                yield from _write_texts(writer, texts, _rows(connection, job), done)
-    except (SourceError, OSError):
-        done.unreadable += sum(1 for _ in _rows(connection, job))
-
-
-def _write_texts(writer: TextWriter, texts: ShardTexts, rows: Iterator[Row], done: TextRefreshed) -> Iterator[int]:
-    changed = done.changed
-    for found in _read_ahead(texts, rows):
-        _take(writer, found, done)
-        yield sum(text.row.byte_length for text in found)
-        if done.changed > changed and done.can_rebuild:
-            return
-    if done.changed == changed:
-        writer.close_shard(texts.shard)
+            if done.changed and done.can_rebuild:
+                return  # all of it will be read again
 
 
 def _rows(connection: sqlite3.Connection, job: Job) -> Iterator[Row]:
-    # Sorted, so SQLite has all of them before the first one: what is written meanwhile does not disturb.
-    cursor = connection.execute(
-        f"""
-        select t.id, t.uid, t.byte_offset, t.byte_length, t.item, t.line, d.digest
-        from trajectories t left join {DIGESTS} d on d.trajectory_id = t.id
-        where t.shard_id = ? {"and d.trajectory_id is null" if job.only_new else ""}
-        order by t.byte_offset, t.item, t.id
-        """,
-        (job.shard.id,),
-    )
-    yield from (Row(*row) for row in cursor)
+    """Yield what is to be read of a shard in pages, each in the order of the file.
+
+    No question stays open between them, as that would keep SQLite from beginning its write-ahead log anew.
+    """
+    last: int | None = -(1 << 63)
+    while last is not None:
+        page = connection.execute(
+            f"""
+            select t.id, t.uid, t.byte_offset, t.byte_length, t.item, t.line, d.digest
+            from trajectories t left join {DIGESTS} d on d.trajectory_id = t.id
+            where t.shard_id = ? and t.id > ? {"and d.trajectory_id is null" if job.only_new else ""}
+            order by t.id limit {PAGE_ROWS}
+            """,
+            (job.shard.id, last),
+        ).fetchall()
+        last = page[-1][0] if len(page) == PAGE_ROWS else None
+        yield from sorted(map(Row._make, page), key=_place)
 
 
-def _read_ahead(texts: ShardTexts, rows: Iterator[Row]) -> Iterator[list[Text]]:
-    """Yield the texts batch by batch; while one is written, which needs no interpreter, the next one is decoded."""
-    with ThreadPoolExecutor(1) as pool:
-        waiting = None
-        for batch in batches(rows):
-            following = pool.submit(texts.read, batch)
-            if waiting is not None:
-                yield waiting.result()
-            waiting = following
-        if waiting is not None:
-            yield waiting.result()
+def _place(row: Row) -> tuple[int, int]:
+    return row.byte_offset, -1 if row.item is None else row.item
 
 
-def _take(writer: TextWriter, found: Sequence[Text], done: TextRefreshed) -> None:
-    new = []
-    for text in found:
+def _take(writer: TextWriter, batch: Batch, texts: Sequence[Text] | None, done: TextRefreshed) -> bool:
+    """Add the texts of a batch; say whether that is all there is to do about it."""
+    if texts is None:
+        done.unreadable += len(batch.rows)
+        return False
+    new, changed = [], done.changed
+    for text in texts:
         if text.text is None:
             done.unreadable += 1
         elif text.row.digest is None:
@@ -154,11 +140,12 @@ def _take(writer: TextWriter, found: Sequence[Text], done: TextRefreshed) -> Non
     writer.add(new)
     done.trajectories += len(new)
     done.bytes += sum(text.size for text in new)
+    return done.changed == changed
 
 
 def _is_worn(connection: sqlite3.Connection) -> bool:
     """Say whether too many of the words are those of trajectories that the index has no longer."""
-    with writing(connection):
+    with transaction(connection):
         connection.execute(f"delete from {DIGESTS} where trajectory_id not in (select id from trajectories)")
     held = connection.execute(f"select count(*) from {TEXT_TABLE}_docsize").fetchone()[0]
     return bool((held - text_coverage(connection)[0]) * WORN_SHARE > held)
