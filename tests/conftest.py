@@ -24,18 +24,38 @@ def pytest_report_header() -> str:
     return f"SQLite {sqlite3.sqlite_version}, " + ", ".join(packages)
 
 
-@pytest.fixture(scope="session")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("homes")
+@pytest.fixture(scope="session", autouse=True)
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return where the homes of the tests are: itself a home for what is made once for many of them."""
+    homes = tmp_path_factory.mktemp("homes")
+    with pytest.MonkeyPatch.context() as patch:
+        live_in(homes, patch)
+        yield homes
+
+
+def live_in(home: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("RLTRACER_HOME", str(home))
+    patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
 
 
 @pytest.fixture(autouse=True)
 def own_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the user's list of roots and caches out of the tests, and the tests out of them."""
     home = Path(mkdtemp(dir=homes))
-    monkeypatch.setenv("RLTRACER_HOME", str(home))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    live_in(home, monkeypatch)
     return home
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the demo, `run`, and the index of it, `x.sqlite`, for tests that only read them."""
+    from rltracer_sqlite.sample import write_sample
+    from tests.commands import indexed
+
+    folder = tmp_path_factory.mktemp("demo")
+    write_sample(folder / "run")
+    assert indexed(folder / "x.sqlite", folder / "run").returncode == 0
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
-import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
-from unittest.mock import patch
+from typing import Any
 
 import pytest
 
-import rltracer_sqlite.cli
-import rltracer_sqlite.cli.index
+from tests.commands import Done, indexed, sentence
 from tests.indexing import rows, value
 from tests.layouts import append, append_torn, line, message, seal, trace
 
@@ -25,47 +19,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 FILE = "step_1/train/all/traces.jsonl"
 GOOD = trace([message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0})
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-class Done(NamedTuple):
-    """What a command has left behind."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def called(main: Callable[[], None], *arguments: object) -> Done:
-    """Call a console script as it is installed; an error that it does not turn into a sentence fails the test."""
-    code = 0
-    with (
-        patch.object(sys, "argv", ["command", *map(str, arguments)]),
-        redirect_stdout(io.StringIO()) as stdout,
-        redirect_stderr(io.StringIO()) as stderr,
-    ):
-        try:
-            main()
-        except SystemExit as left:
-            code = int(left.code or 0)
-    return Done(code, stdout.getvalue(), stderr.getvalue())
-
-
-def indexed(*arguments: object) -> Done:
-    return called(rltracer_sqlite.cli.index.main, *arguments)
-
-
-def inspected(*arguments: object) -> Done:
-    return called(rltracer_sqlite.cli.main, "inspect", "--run", *arguments)
-
-
-def sentence(done: Done, code: int = 1) -> str:
-    """Return the one sentence on stderr of a command that failed as it should."""
-    assert done.returncode == code, done.stderr
-    assert done.stdout == ""
-    *usage, said = done.stderr.strip().split("\n")
-    assert said.startswith("Error: ")
-    assert not usage or code == 2
-    return said.removeprefix("Error: ")
 
 
 @pytest.fixture
@@ -88,9 +41,6 @@ def test_a_process_of_its_own_says_one_sentence(run: Path, arguments: list[str])
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=run.parent, env=environment)
     assert sentence(Done(done.returncode, done.stdout, done.stderr))
-
-
-# What is given instead of a run
 
 
 def make_empty_file(path: Path) -> None:
@@ -181,9 +131,6 @@ def test_a_folder_that_may_not_be_read_is_said(run: Path, tmp_path: Path) -> Non
         (run / "step_1").chmod(0o755)
 
 
-# Bad files among good ones
-
-
 @pytest.mark.threat("T2")
 def test_bad_lines_among_good_ones_are_counted(run: Path, tmp_path: Path) -> None:
     bad = [
@@ -268,55 +215,6 @@ def test_names_cannot_steer_the_terminal(run: Path, tmp_path: Path) -> None:
     assert not {"\x1b", "\x9b", "\u202e"} & set(done.stdout)
 
 
-# What is given instead of a database
-
-
-def make_newer(path: Path, database: Path) -> None:
-    shutil.copy(database, path)
-    connection = sqlite3.connect(path)
-    connection.execute("pragma user_version = 99")
-    connection.close()
-
-
-def make_other(path: Path, database: Path) -> None:
-    connection = sqlite3.connect(path)
-    connection.execute("create table notes (note)")
-    connection.close()
-
-
-def make_torn_database(path: Path, database: Path) -> None:
-    path.write_bytes(database.read_bytes()[:5000])
-
-
-DATABASES: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
-    "newer": (make_newer, "was made by a newer version"),
-    "no index": (make_other, "no index of rollouts"),
-    "no database": (lambda path, database: path.write_text("notes\n"), "not a SQLite database"),
-    "torn": (make_torn_database, "not a SQLite database"),
-    "a folder": (lambda path, database: path.mkdir(), "is a folder"),
-}
-
-
-@pytest.mark.parametrize("rebuild", [[], ["--rebuild"]])
-@pytest.mark.parametrize(("make", "expected"), DATABASES.values(), ids=DATABASES)
-def test_what_is_no_index_is_left_alone(
-    database: Path, run: Path, tmp_path: Path, make: Callable[[Path, Path], Any], expected: str, rebuild: list[str]
-) -> None:
-    odd = tmp_path / "odd.sqlite"
-    make(odd, database)
-    before = odd.read_bytes() if odd.is_file() else b""
-    assert expected in sentence(indexed(odd, run, *rebuild))
-    assert (odd.read_bytes() if odd.is_file() else b"") == before
-    assert sorted(path.name for path in tmp_path.glob("odd*")) == ["odd.sqlite"]
-    if odd.is_file() and before.startswith(b"SQLite"):
-        assert expected in sentence(inspected(odd))
-
-
-@pytest.mark.parametrize("place", ["nowhere/x.sqlite", "run/step_1/train/all/traces.jsonl/x.sqlite"])
-def test_a_database_needs_a_folder(run: Path, tmp_path: Path, place: str) -> None:
-    assert "cannot be written" in sentence(indexed(tmp_path / place, run))
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -327,59 +225,3 @@ def test_a_database_needs_a_folder(run: Path, tmp_path: Path, place: str) -> Non
 )  # fmt: skip
 def test_wrong_arguments_are_exit_code_2(arguments: list[str]) -> None:
     assert sentence(indexed(*arguments), 2)
-
-
-# Reading what was indexed
-
-
-def test_a_source_that_has_changed_is_said(database: Path, run: Path) -> None:
-    assert inspected(database, "--trajectory", 1).returncode == 0
-    (run / FILE).write_bytes((run / FILE).read_bytes().replace(b'"good"', b'"evil"'))
-    assert "has changed since it was indexed" in sentence(inspected(database, "--trajectory", 1))
-    (run / FILE).write_bytes(b"x" * (run / FILE).stat().st_size)
-    assert "cannot be decoded" in sentence(inspected(database, "--trajectory", 1))
-    (run / FILE).write_bytes(b"")
-    assert "shorter than when it was indexed" in sentence(inspected(database, "--trajectory", 1))
-    (run / FILE).unlink()
-    assert "not there any more" in sentence(inspected(database, "--trajectory", 1))
-    (run / FILE).symlink_to("/etc/passwd")
-    assert "leads outside" in sentence(inspected(database, "--trajectory", 1))
-
-
-@pytest.mark.parametrize("number", [0, -1, 99, 10**30])
-def test_there_is_no_such_trajectory(database: Path, number: int) -> None:
-    assert "no trajectory" in sentence(inspected(database, "--trajectory", number))
-
-
-@pytest.mark.parametrize("given", ["nowhere", "nowhere.sqlite"])
-def test_there_is_nothing_to_inspect(tmp_path: Path, given: str) -> None:
-    assert "does not exist" in sentence(inspected(tmp_path / given))
-
-
-HOSTILE = {
-    "a path out of the run": ("update shards set path = '../x.sqlite'", "leads outside"),
-    "an absolute path": ("update shards set path = '/etc/passwd'", "Not a path inside a run"),
-    "a folder": ("update shards set path = 'step_1'", "not a regular file"),
-    "no path": ("update shards set path = ''", "Not a path inside a run"),
-    "a root of its own": ("update runs set root = '/'", "not among the folders that may be read"),
-    "a root that is no path": ("update runs set root = '/etc' || char(0)", "which is no folder"),
-    "another source": ("update runs set source = 'os'", "not installed"),
-    "a place before the file": ("update trajectories set byte_offset = -1", "out of range"),
-    "a place far behind it": ("update trajectories set byte_offset = 9223372036854775807", "out of range"),
-    "a record of exabytes": ("update trajectories set byte_length = 9223372036854775807", "out of range"),
-    "a part of a record": ("update trajectories set byte_length = 20", "cannot be decoded"),
-    "an item from the end": ("update trajectories set item = -1", "has changed"),
-    "another id": ("update trajectories set uid = 'x'", "has changed"),
-    "no shard": ("delete from shards", "no trajectory"),
-    "a table less": ("drop table annotations", "cannot be used"),
-}
-
-
-@pytest.mark.threat("T10", "T11")
-@pytest.mark.parametrize(("change", "expected"), HOSTILE.values(), ids=HOSTILE)
-def test_a_database_from_somebody_else_leads_nowhere(database: Path, change: str, expected: str) -> None:
-    connection = sqlite3.connect(database)
-    with connection:
-        connection.execute(change)
-    connection.close()
-    assert expected in sentence(inspected(database, "--trajectory", 1))

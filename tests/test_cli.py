@@ -12,15 +12,12 @@ from click.testing import CliRunner, Result
 
 from rltracer_sqlite.cli import group, printable
 from rltracer_sqlite.cli.index import command, parse_steps, parse_success
-from rltracer_sqlite.sample import write_sample
 from tests.indexing import rows, value
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample") / "run"
-    write_sample(folder)
-    return folder
+def sample(demo: Path) -> Path:
+    return demo / "run"
 
 
 def run(*arguments: object) -> Result:

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from rltracer_sqlite.cli.index import command as index_command
-from rltracer_sqlite.sample import write_sample
 
 PAGE = (Path(__file__).parents[1] / "docs/cookbook.md").read_text(encoding="utf-8")
 RECIPES = re.findall(r"^### (\d+)\. (.+?)$.*?^```sql\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -21,15 +20,15 @@ WHOLE = re.compile(r"group by (env|turns|t\.id|error_type)|order by abs\(t\.adva
 
 
 @pytest.fixture(scope="module")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def databases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Index the demo alone, and beside its own first half as a baseline."""
     folder = tmp_path_factory.mktemp("cookbook")
-    write_sample(folder / "run")
     later = shutil.ignore_patterns(*(f"step_{step}" for step in range(5, 9)), "monitors")
-    shutil.copytree(folder / "run", folder / "baseline", ignore=later)
-    for name, runs in (("demo", ["run"]), ("two", ["run", "baseline"])):
-        for run in runs:
-            words = [folder / f"{name}.sqlite", folder / run, "--name", {"run": "demo"}.get(run, run)]
+    shutil.copytree(demo / "run", folder / "baseline", ignore=later)
+    runs = {"demo": demo / "run", "baseline": folder / "baseline"}
+    for database, names in (("demo", ["demo"]), ("two", ["demo", "baseline"])):
+        for name in names:
+            words = [folder / f"{database}.sqlite", runs[name], "--name", name]
             assert CliRunner().invoke(index_command, [str(word) for word in words]).exit_code == 0
     return {name: folder / f"{name}.sqlite" for name in ("demo", "two")}
 

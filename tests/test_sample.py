@@ -25,10 +25,8 @@ EDGE = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample") / "run"
-    write_sample(folder)
-    return folder
+def run(demo: Path) -> Path:
+    return demo / "run"
 
 
 def episodes(run: Path, split: str = "train", subset: str = "all", step: int | str = "*") -> list[Record]:

@@ -15,7 +15,6 @@ from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.messages import normal_message, tool_definitions
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
-from rltracer_sqlite.sample import write_sample
 from rltracer_sqlite.sample.rendering import branches
 from rltracer_sqlite.sample.vocabulary import learn
 from rltracer_sqlite.sources import source_for
@@ -28,20 +27,19 @@ MISTAKE = -2.5  # nats; only the token at a mistake is less likely
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tokens") / "run"
-    write_sample(folder)
-    return folder
+def run(demo: Path) -> Path:
+    return demo / "run"
 
 
 @pytest.fixture(scope="module")
-def database(run: Path) -> Path:
+def database(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("tokens") / "run.sqlite"
     tokenizer = str(run / "tokenizer")
     source = source_for(run, tokenizer)
-    connection = open_for_writing(run.parent / "run.sqlite")
+    connection = open_for_writing(file)
     refresh_run(connection, source, run, ensure_run(connection, source, run))
     finish_writing(connection)
-    return run.parent / "run.sqlite"
+    return file
 
 
 def with_tokens(run: Path, subset: str = "all") -> list[Record]:
@@ -52,11 +50,11 @@ def joined(trace: Record, path: list[int], name: str) -> list[Any]:
     return [entry for number in path for entry in trace["nodes"][number].get(name, ())]
 
 
-def load(database: Path, uid: str) -> Trajectory:
+def load(run: Path, database: Path, uid: str) -> Trajectory:
     connection = open_for_writing(database)
     try:
         identity = value(database, "select id from trajectories where uid = ?", (uid,))
-        return load_trajectory(connection, identity, Roots([database.parent]))
+        return load_trajectory(connection, identity, Roots([run]))
     finally:
         connection.close()
 
@@ -155,7 +153,7 @@ def test_the_batch_and_the_notes_become_annotations_of_their_traces(run: Path, d
 def test_the_tokens_of_a_trajectory_are_merged_from_all_of_them(run: Path, database: Path) -> None:
     for trace in with_tokens(run, "effective"):
         path = next(branches(trace["nodes"]))
-        tokens = load(database, trace["id"]).tokens
+        tokens = load(run, database, trace["id"]).tokens
         assert tokens is not None
         assert tokens.ids == joined(trace, path, "token_ids")
         assert "".join(tokens.pieces or ()) == load_tokenizer(run / "tokenizer").decode(tokens.ids)

@@ -1,39 +1,24 @@
-"""Following runs: what each look reads, what it leaves alone, and what it does where something is amiss."""
+"""Following runs: what each look reads, what it leaves alone, and what follows it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rltracer_sqlite.browse.follow import follow_opened
-from rltracer_sqlite.index.database import IndexFileError
-from rltracer_sqlite.index.followed import Followed
 from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text
-from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Source
 from rltracer_sqlite.stopping import Stopped
 from tests.indexing import index, rows, value
-from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
-
-ALL = "rollouts/step_1/train/all/traces.jsonl"
-STREAM = "monitors/file/traces/stream/00000.jsonl"
-
-
-def record(uid: str, answer: str = "42", **extra: Any) -> dict[str, Any]:
-    said = [message("user", "6 * 7?"), message("assistant", answer)]
-    return trace(id=uid, messages=said, rewards={"r": 1.0}, **extra)
-
-
-def at_step(step: int) -> str:
-    return ALL.replace("step_1", f"step_{step}")
+from tests.layouts import LAYOUTS, append, append_torn, line, seal
+from tests.watching import ALL, at_step, record, uids, watching
 
 
 @pytest.fixture
@@ -44,18 +29,6 @@ def run(tmp_path: Path) -> Path:
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     return tmp_path / "x.sqlite"
-
-
-def finder(root: Path) -> Callable[[], Source]:
-    return lambda: source_for(root)
-
-
-def watching(database: Path, *roots: Path, **options: Any) -> Watch:
-    return Watch(database, [Followed(root, finder(root)) for root in roots], **options)
-
-
-def uids(database: Path, where: str = "1") -> list[str]:
-    return [uid for (uid,) in rows(database, f"select uid from trajectories where {where} order by id")]
 
 
 def test_each_look_reads_the_new_bytes_only(run: Path, database: Path) -> None:
@@ -111,61 +84,6 @@ def test_a_second_look_finds_nothing_new(tmp_path: Path, database: Path, name: s
     assert value(database, "select count(*) from steps where split is null and trajectories = 0") == 0
 
 
-def test_a_run_that_is_not_there_yet_and_one_without_rollouts_are_waited_for(
-    tmp_path: Path, run: Path, database: Path
-) -> None:
-    other = tmp_path / "other"
-    with watching(database, run, other) as watch:
-        assert watch.look().read == []
-        assert [followed.trouble for followed in watch.runs] == [
-            f"{run} does not exist yet.",
-            f"{other} does not exist yet.",
-        ]
-        run.mkdir()
-        (run / "train.toml").write_text("x = 1")
-        append(other / ALL, record("there"))
-        watch.look()
-        assert "holds no rollouts of a known format" in watch.runs[0].trouble
-        assert watch.runs[1].trouble == ""
-        append(run / ALL, record("late"))
-        watch.look()
-        assert watch.runs[0].trouble == ""
-    assert uids(database) == ["there", "late"]
-
-
-def test_files_that_were_not_recognised_are_not_looked_into_again_while_they_stay(run: Path, database: Path) -> None:
-    run.mkdir()
-    (run / "notes.jsonl").write_text("{}\n")
-    asked: list[int] = []
-
-    def find() -> Source:
-        asked.append(1)
-        return source_for(run)
-
-    with Watch(database, [Followed(run, find)]) as watch:
-        for _ in range(3):
-            watch.look()
-        trouble = watch.runs[0].trouble
-        assert (len(asked), "holds" in trouble) == (1, True)
-        append(run / ALL, record("t0"))
-        watch.look()
-        assert (len(asked), watch.runs[0].trouble) == (2, "")
-
-
-def test_a_run_that_vanishes_for_a_while_keeps_its_rows(tmp_path: Path, run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    with watching(database, run) as watch:
-        watch.look()
-        run.rename(tmp_path / "away")
-        watch.look()
-        assert watch.runs[0].trouble == f"{run} has vanished."
-        assert uids(database, "gone = 0") == ["t0"]
-        (tmp_path / "away").rename(run)
-        append(run / ALL, record("t1"))
-        watch.look()
-        assert (watch.runs[0].trouble, uids(database)) == ("", ["t0", "t1"])
-
-
 def test_steps_that_a_restart_deletes_are_flagged_and_come_back(run: Path, database: Path) -> None:
     for step in (1, 2, 3):
         append(run / at_step(step), record(f"old{step}"))
@@ -184,24 +102,6 @@ def test_steps_that_a_restart_deletes_are_flagged_and_come_back(run: Path, datab
         watch.look()
         assert sorted(uids(database)) == ["new2", "new3", "old1", "old2"]
         assert uids(database, "gone = 1") == []
-
-
-def test_a_file_that_could_not_be_read_before_it_vanished_is_read_when_it_is_back(run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    file = run / at_step(2)
-    append(file, record("t1"))
-    data = file.read_bytes()
-    with watching(database, run) as watch:
-        watch.look()
-        watch.connection.execute("update shards set state = 'unread' where step = 2")
-        watch.connection.execute("delete from trajectories where uid = 't1'")
-        status = file.stat()
-        file.unlink()
-        watch.look()
-        file.write_bytes(data)
-        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-        watch.look()
-    assert uids(database) == ["t0", "t1"]
 
 
 def test_a_chunk_is_sealed_under_the_reader(tmp_path: Path, database: Path) -> None:
@@ -240,36 +140,6 @@ class Listed:
         return getattr(self.source, name)
 
 
-def test_what_cannot_be_read_is_tried_again_ever_more_seldom(run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    bad = run / at_step(2)
-    bad.parent.mkdir(parents=True)
-    bad.symlink_to(database.parent / "outside.jsonl")
-    append(database.parent / "outside.jsonl", record("outside"))
-    with watching(database, run) as watch:
-        reading = [len(watch.look().read) for _ in range(16)]
-        assert reading == [1, 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
-        bad.unlink()
-        append(bad, record("inside"))
-        watch.look()
-    assert uids(database) == ["t0", "inside"]
-
-
-def test_two_watchers_refuse_each_other_and_others_may_write_between_two_looks(run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    with watching(database, run) as watch:
-        watch.look()
-        with pytest.raises(IndexFileError, match=rf"in use: process {os.getpid()} is watching {run}\."):
-            watching(database, run).__enter__()
-        append(run / ALL, record("t1"))
-        index(database, run)
-        assert watch.look().read == []
-        append(run / ALL, record("t2"))
-        watch.look()
-    assert uids(database) == ["t0", "t1", "t2"]
-    assert sorted(path.name for path in database.parent.iterdir()) == ["run", "x.sqlite"]
-
-
 def test_a_watch_leaves_a_plain_file_with_statistics(run: Path, database: Path) -> None:
     with watching(database, run) as watch:
         append(run / ALL, record("t0"))
@@ -278,68 +148,6 @@ def test_a_watch_leaves_a_plain_file_with_statistics(run: Path, database: Path) 
     assert sorted(path.name for path in database.parent.iterdir()) == ["run", "x.sqlite"]
     assert value(database, "pragma journal_mode") == "delete"
     assert value(database, "select count(*) > 0 from sqlite_stat1 where tbl = 'trajectories'") == 1
-
-
-def test_the_log_is_bounded_as_soon_as_readers_allow(
-    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rltracer_sqlite.index.database.LARGEST_LOG", 1)
-    append(run / ALL, record("t0"))
-    log = Path(f"{database}-wal")
-    with watching(database, run) as watch:
-        watch.connection.execute("pragma busy_timeout = 50")
-        watch.look()
-        assert log.stat().st_size == 0
-        reader = sqlite3.connect(database, isolation_level=None)
-        reader.execute("begin")
-        reader.execute("select count(*) from trajectories").fetchall()
-        append(run / ALL, record("t1"))
-        assert watch.look().trouble == ""
-        assert log.stat().st_size > 0
-        reader.close()
-        append(run / ALL, record("t2"))
-        watch.look()
-        assert log.stat().st_size == 0
-
-
-def test_a_full_disk_is_said_and_what_was_written_is_consistent(run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    with watching(database, run) as watch:
-        watch.look()
-        pages = watch.connection.execute("pragma page_count").fetchone()[0]
-        watch.connection.execute(f"pragma max_page_count = {pages}")
-        append(run / ALL, *[record(f"more{number}", "x" * 300, task={"n": number}) for number in range(200)])
-        look = watch.look()
-        assert look.trouble == f"{database} cannot be written: database or disk is full."
-        assert uids(database) == ["t0"]
-        assert value(database, "pragma integrity_check") == "ok"
-        for _ in range(4):
-            assert watch.look().trouble  # every look tries again: it is not the files that are amiss
-        watch.connection.execute("pragma max_page_count = 1000000")
-        assert watch.look().trouble == ""
-    assert len(uids(database)) == 201
-
-
-def test_a_database_that_is_removed_ends_the_watch(run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    with watching(database, run) as watch:
-        watch.look()
-        database.unlink()
-        with pytest.raises(IndexFileError, match="was removed while it was watched"):
-            watch.look()
-
-
-def test_a_database_that_was_made_anew_is_gone_on_with(tmp_path: Path, run: Path, database: Path) -> None:
-    append(run / ALL, record("t0"))
-    with watching(database, run) as watch:
-        watch.look()
-        index(tmp_path / "new.sqlite", run)
-        for ending in ("-wal", "-shm"):
-            Path(f"{database}{ending}").unlink()
-        os.replace(tmp_path / "new.sqlite", database)
-        append(run / ALL, record("t1"))
-        watch.look()
-    assert uids(database) == ["t0", "t1"]
 
 
 def test_a_look_can_be_stopped_in_its_middle(run: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

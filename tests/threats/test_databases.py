@@ -22,10 +22,10 @@ from rltracer_sqlite.browse.process import safe_environment
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 from rltracer_sqlite.index.database import IndexFileError, open_for_writing, open_index
 from rltracer_sqlite.roots import Roots
+from tests.commands import indexed, inspected, sentence
 from tests.indexing import index
 from tests.interrupts import TAKE_INTERRUPTS
 from tests.plugin.conftest import traces, write_run
-from tests.test_bad_input import indexed, inspected, sentence
 
 ENDLESS = "with recursive n(i) as (values (1) union all select i + 1 from n)"
 PAGES = (

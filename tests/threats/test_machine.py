@@ -22,8 +22,8 @@ from rltracer_sqlite.roots import list_problem, remember_root, remembered_roots,
 from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.table.parquet import NumberedRows
 from rltracer_sqlite.tokens.tokenizer import TokenizerError, load_tokenizer
+from tests.commands import called, indexed
 from tests.layouts import append, message, tool_call, trace
-from tests.test_bad_input import called, indexed
 
 STEERING = "\x1b]0;x\x07\x9b31m\u202e\u2066\u061c\u2028\U000e0041\x7f\x08"
 

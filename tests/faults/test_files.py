@@ -18,7 +18,7 @@ from rltracer_sqlite.roots import remember_root
 from rltracer_sqlite.sources import files
 from rltracer_sqlite.sources.base import LocatorError, Scanned
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource, scan
-from tests.fault_runs import (
+from tests.faults.runs import (
     RECORDS,
     called,
     content,

@@ -9,30 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.roots import remember_root
-from tests.fault_runs import called, content, file_limit, mounted, names, remounted_read_only, sentence, write_run
+from tests.faults.runs import called, content, file_limit, mounted, names, remounted_read_only, sentence, write_run
 from tests.indexing import index, value
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and mounts are of POSIX systems")
+pytestmark = [
+    pytest.mark.usefixtures("trusted"),
+    pytest.mark.skipif(os.name != "posix", reason="limits and mounts are of POSIX systems"),
+]
 NO_ROOM = ("no room left", "cannot be read or written", "cannot be written", "cannot be used")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(tmp_path_factory.mktemp("full") / "run")
-
-
-@pytest.fixture(scope="module")
-def whole(run: Path) -> Path:
-    """An index of the run that nothing disturbed."""
-    index(run.parent / "whole.sqlite", run)
-    return run.parent / "whole.sqlite"
-
-
-@pytest.fixture(autouse=True)
-def trusted(run: Path) -> None:
-    """Let an index that is copied elsewhere still lead to the run."""
-    remember_root(run)
 
 
 @pytest.fixture

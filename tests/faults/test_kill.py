@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.runs import REPOSITORY
 from tests.indexing import index, rows
 from tests.layouts import append, message, trace
 
@@ -22,6 +23,7 @@ import os, signal, sys
 from pathlib import Path
 from typing import Any
 from rltracer_sqlite.sources.prime_rl import scan
+from tests.faults.runs import REPOSITORY
 from tests.indexing import index
 scan.COMMIT_RECORDS = 7
 left = int(sys.argv[3])
@@ -87,7 +89,7 @@ def interrupt(database: Path, run: Path, seed: int) -> None:
     moment, killed = random.Random(seed), 0
     for _ in range(3):
         arguments = [sys.executable, "-c", INDEXER, str(database), str(run), str(moment.randint(2_000, 30_000))]
-        ended = subprocess.run(arguments, cwd=Path(__file__).parents[1], check=False, capture_output=True)
+        ended = subprocess.run(arguments, cwd=REPOSITORY, check=False, capture_output=True)
         assert ended.returncode in (0, -signal.SIGKILL), ended.stderr.decode()
         killed += ended.returncode != 0
         if database.exists() and database.stat().st_size:

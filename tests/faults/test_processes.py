@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.replacing import replacing
-from rltracer_sqlite.roots import remember_root
-from tests.fault_runs import COMMANDS, REPOSITORY, called, content, names, sentence, write_run
-from tests.indexing import index, value
+from tests.faults.runs import COMMANDS, REPOSITORY, called, content, names, sentence
+from tests.indexing import value
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and file locks are of POSIX systems")
+pytestmark = [
+    pytest.mark.usefixtures("trusted"),
+    pytest.mark.skipif(os.name != "posix", reason="signals and file locks are of POSIX systems"),
+]
 # The process kills itself when so many functions have been called or have returned since the command began.
 KILLED = """
 import os, signal, sys
@@ -36,23 +38,6 @@ from rltracer_sqlite.sources.prime_rl import load, scan
 sys.setprofile(watch)
 {command}
 """
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(tmp_path_factory.mktemp("killed") / "run")
-
-
-@pytest.fixture(scope="module")
-def whole(run: Path) -> Path:
-    """An index of the run that nothing disturbed."""
-    index(run.parent / "whole.sqlite", run)
-    return run.parent / "whole.sqlite"
-
-
-@pytest.fixture(autouse=True)
-def trusted(run: Path) -> None:
-    remember_root(run)
 
 
 def killed(module: str, command: str, after: int, *arguments: object) -> bool:

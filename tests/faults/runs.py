@@ -13,7 +13,7 @@ from typing import Any
 from tests.indexing import rows
 from tests.layouts import append, message, trace
 
-REPOSITORY = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 STEPS, RECORDS = (1, 2, 3), 40
 EVERYTHING = """
     select t.uid, s.path, t.byte_offset, t.byte_length, t.step, t.reward, t.success, g.trajectories, g.pass_rate, t.gone

@@ -14,8 +14,8 @@ from rltracer_sqlite.search import QueryError, full_text_query
 from rltracer_sqlite.sources.base import Entry, Problem, Shard, SourceError
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.table.sqlite import sqlite_rows
+from tests.commands import indexed, inspected, sentence
 from tests.layouts import append, message, trace
-from tests.test_bad_input import indexed, inspected, sentence
 from tests.token_layouts import micro_batch, question, write_bin, write_torch
 
 MAPPING = 'name = "m"\n[files]\npaths = ["*.parquet"]\n[content]\nkind = "text"\nprompt = "p"\ncompletion = "c"\n'

@@ -1,0 +1,58 @@
+"""The commands as a person types them, called in this process, and what they have left behind."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from typing import NamedTuple
+from unittest.mock import patch
+
+import rltracer_sqlite.cli
+import rltracer_sqlite.cli.index
+
+
+class Done(NamedTuple):
+    """What a command has left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def called(main: Callable[[], None], *arguments: object) -> Done:
+    """Call a console script as it is installed; an error that it does not turn into a sentence fails the test."""
+    code = 0
+    with (
+        patch.object(sys, "argv", ["command", *map(str, arguments)]),
+        redirect_stdout(io.StringIO()) as stdout,
+        redirect_stderr(io.StringIO()) as stderr,
+    ):
+        try:
+            main()
+        except SystemExit as left:
+            code = int(left.code or 0)
+    return Done(code, stdout.getvalue(), stderr.getvalue())
+
+
+def indexed(*arguments: object) -> Done:
+    return called(rltracer_sqlite.cli.index.main, *arguments)
+
+
+def rltracer(*arguments: object) -> Done:
+    return called(rltracer_sqlite.cli.main, *arguments)
+
+
+def inspected(*arguments: object) -> Done:
+    return rltracer("inspect", "--run", *arguments)
+
+
+def sentence(done: Done, code: int = 1) -> str:
+    """Return the one sentence on stderr of a command that failed as it should."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    *usage, said = done.stderr.strip().split("\n")
+    assert said.startswith("Error: ")
+    assert not usage or code == 2
+    return said.removeprefix("Error: ")

@@ -1,0 +1,46 @@
+"""A bucket on an S3 server of this machine, which is read in small pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rltracer_sqlite.sources import remote_file, remote_requests
+
+if TYPE_CHECKING:
+    from tests.remote.s3_server import S3Server  # which skips where there is no moto
+
+PIECE = 64 << 10
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[S3Server]:
+    from tests.remote.s3_server import S3Server
+
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """A bucket that is empty, and reading in small pieces with short pauses."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    for name, text in {"ACCESS_KEY_ID": "id", "SECRET_ACCESS_KEY": "hush-hush", "DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", text)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr("s3fs.S3FileSystem.retries", 1)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name, size in {"FIRST": 4 << 10, "SMALL": 8 << 10, "END": 4 << 10, "LARGEST": PIECE}.items():
+        monkeypatch.setattr(remote_file, name, size)
+    monkeypatch.setattr(remote_requests, "PAUSE", 0.01)
+    server.reset()
+    return server
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "x.sqlite"

@@ -1,0 +1,168 @@
+"""`rltracer inspect`: steps, prompts and trajectories as the index knows them, on lines that fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.cli.columns import width_of, wrapped
+from rltracer_sqlite.cli.prompts import chosen
+from tests.commands import indexed, rltracer, sentence
+from tests.indexing import rows, value
+from tests.test_index_summary import TRACES, make_run
+
+
+def test_steps_are_listed_with_what_the_index_knows(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    done = rltracer("inspect", database)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 2 + value(database, "select count(*) from steps")
+    listed = [json.loads(line) for line in rltracer("inspect", "--run", database, "--json").stdout.splitlines()]
+    assert [tuple(fact.values()) for fact in listed] == rows(
+        database,
+        "select step, split, trajectories, prompt_groups, pass_rate, reward_mean from steps order by step, split",
+    )
+    assert f"{listed[-1]['pass_rate']:.3f}" in done.stdout.splitlines()[-1]
+
+
+def test_prompts_of_a_step_are_listed_by_split_with_their_rates(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    lines = rltracer("inspect", database, "--step", 8, "--json").stdout.splitlines()
+    known = {
+        (f"{key}:{task}" + ("" if split == "train" else f"@{split}"), split): (count, rate, mean)
+        for key, task, split, count, rate, mean in rows(
+            database,
+            """
+            select p.key, p.task, t.split, count(*), sum(success) * 1.0 / count(success), avg(reward)
+            from trajectories t join prompt_groups g on g.id = t.prompt_group_id join prompts p on p.id = g.prompt_id
+            where t.step = 8 group by p.id, t.split
+            """,
+        )
+    }
+    assert {split for _, split in known} == {"train", "eval"}
+    assert len(lines) == len(known)
+    for fact in map(json.loads, lines):
+        count, rate, mean = known[fact["prompt"], fact["split"]]
+        assert (fact["trajectories"], fact["pass_rate"]) == (count, rate)
+        assert fact["reward_mean"] == pytest.approx(mean)
+    shown = rltracer("inspect", database, "--step", 8).stdout
+    assert shown.startswith("15 prompts in step 8\n")
+    assert "  eval  " in shown
+
+
+def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", 3, 4)
+    assert rltracer("inspect", run).stdout.splitlines()[2].split() == ["step", "3", *"–" * 5]
+    assert rltracer("inspect", run, "--step", 3).returncode == 0
+    assert rltracer("inspect", run).stdout.splitlines()[2].split()[:5] == ["step", "3", "train", "1", "1"]
+
+
+def test_a_folder_says_how_its_unread_steps_are_read(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", 3)
+    assert "not been read yet: --step N reads one, rltracer-index" in rltracer("inspect", run).stdout
+    assert rltracer("inspect", run, "--step", 3).returncode == 0
+    assert "have not been read" not in rltracer("inspect", run).stdout
+
+
+def test_the_hardest_prompts_are_listed(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    known = rows(
+        database,
+        """
+        select prompt_id, split, pass_rate from prompt_pass_rates where scored > 0
+        order by pass_rate, scored desc, prompt_id, split
+        """,
+    )
+    for options, count in ((["--hardest"], 10), (["--hardest", 3], 3)):
+        told = [json.loads(line) for line in rltracer("inspect", database, *options, "--json").stdout.splitlines()]
+        assert [(fact["prompt_id"], fact["split"], fact["pass_rate"]) for fact in told] == known[:count]
+    shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
+    assert shown[0].startswith("3 prompts, hardest first")
+    assert [int(line.split()[0]) for line in shown[2:]] == [number for number, _, _ in known[:3]]
+
+
+def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    number, key = rows(
+        database, "select p.id, key from prompts p join prompt_groups g on g.prompt_id = p.id where step = 8 limit 1"
+    )[0]
+    known = rows(
+        database,
+        """
+        select step, split, count(*), avg(success) from trajectories
+        where prompt_group_id in (select id from prompt_groups where prompt_id = ?) group by step, split
+        """,
+        (number,),
+    )
+    by_step = []
+    for asked in (number, key[:10]):
+        lines = rltracer("inspect", database, "--prompt", asked, "--json").stdout.splitlines()
+        facts = ("step", "split", "trajectories", "pass_rate")
+        assert [tuple(json.loads(line)[name] for name in facts) for line in lines] == known
+        by_step.append(rltracer("inspect", database, "--step", 8, "--prompt", asked).stdout)
+    assert len(known) > 1
+    assert by_step[0] == by_step[1] != ""
+    shown = rltracer("inspect", database, "--prompt", number).stdout.splitlines()
+    assert shown[0].startswith(f"prompt {number}  {key[:12]}  ")
+    assert len(shown) == 2 + len(known)
+
+
+def test_a_number_that_is_the_beginning_of_a_key_too_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [{"prompt_id": 7, "prompt": "ab" * 32}, {"prompt_id": 8, "prompt": "7c" * 32}]
+    assert chosen("7", groups) == groups[:1]
+    assert "Prompt 7 by its number, not by its key (7c7c7c7c7c7c)" in capsys.readouterr().err
+    assert chosen("9" * 5000, groups) == []
+    assert chosen("7c", groups) == chosen("8", groups) == groups[1:]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    for name in ("a", "b"):
+        run = make_run(tmp_path / name)
+        file = run / "rollouts" / TRACES.format(1)
+        file.write_bytes(file.read_bytes() + b"no JSON\n")
+        assert indexed(database, run).returncode == 0
+    lines = rltracer("inspect", database, "--problems", "--json").stdout.splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["a", "b"]
+    assert rltracer("inspect", database, "--problems").stdout.endswith("\n2 problems\n")
+    assert rltracer("inspect", database, "--problems", "--run", "b").stdout.endswith("\n1 problem\n")
+    assert str(tmp_path / "b") in rltracer("inspect", database, "--run", "b").stdout
+    for options in ([], ["--name", "b"], ["--run", "2"]):
+        told = json.loads(rltracer("inspect", database, "--trajectory", 2, "--json", *options).stdout)
+        assert told["metadata"]["id"] == 2
+    done = rltracer("inspect", database, "--run", "a", "--trajectory", 2)
+    assert sentence(done) == "Trajectory 2 is in the run b, which this one is not."
+
+
+def test_lines_fit_the_terminal(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    identities = [identity for (identity,) in rows(demo / "x.sqlite", "select min(id) from trajectories group by env")]
+    for columns in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for options in ([], ["--step", 8], *(["--trajectory", identity] for identity in identities)):
+            lines = rltracer("inspect", demo / "x.sqlite", *options).stdout.splitlines()
+            assert max(map(width_of, lines)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("one two three", ["one two", "three"]),
+        ("  indented", ["  indent", "ed"]),
+        ("日本語日本語", ["日本語日", "本語"]),
+        ("a\n\nb", ["a", "", "b"]),
+        ("0123456701234567", ["01234567", "01234567"]),
+    ],
+)
+def test_lines_are_broken_by_their_columns(text: str, lines: list[str]) -> None:
+    assert list(wrapped(text, 8)) == lines
+
+
+def test_messages_and_bytes_are_numbered_as_on_the_page(demo: Path) -> None:
+    offset, length = rows(demo / "x.sqlite", "select byte_offset, byte_length from trajectories where id = 9")[0]
+    shown = rltracer("inspect", demo / "x.sqlite", "--trajectory", 9).stdout
+    assert f"bytes {offset:,} – {offset + length - 1:,}\n" in shown
+    assert shown.index("── #1 ") < shown.index("── #2 ")
+    assert "── #0 " not in shown
