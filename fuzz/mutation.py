@@ -12,6 +12,7 @@ LONGEST = 1 << 16
 NUMBERS = (0, 1, -1, 2, 7, 127, 128, 255, 256, 65535, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, -(2**63), 2**64)
 FLOATS = (0.0, -0.0, 0.5, 1.0, -2.5, 1e-308, 1e308, -1e308, float("nan"), float("inf"), float("-inf"))
 TEXTS = ("", "a", "\0", "\n", "\u2028", "\ud800", "\U0001f600", "true", "null", "1", "a" * 300, "../x", "é\u0301")
+DEEP, LEVELS = "<nested>", 3000  # a text that stands for a value nested deeper than Python's own writers go
 KINDS: tuple[Any, ...] = (None, True, False, [], {}, [[]], [None], {"": None}, [{}], [0, 1], ["a"])
 
 
@@ -28,7 +29,8 @@ def _structured(data: bytes, random: Random, kind: str, words: tuple[str, ...]) 
             return _json_lines(data, random, words)
         if kind == "msgpack":
             value = msgpack.unpackb(data[1:], strict_map_key=False)
-            return data[:1] + bytes(msgpack.packb(_changed(value, random, words, 0)))
+            packed = bytes(msgpack.packb(_changed(value, random, words, 0)))
+            return data[:1] + packed.replace(bytes(msgpack.packb(DEEP)), b"\x91" * LEVELS + b"\xc0")
     except (ValueError, TypeError, OverflowError, RecursionError, msgpack.exceptions.UnpackException):
         pass
     return _bytes(data, random, words)
@@ -47,6 +49,7 @@ def _json_lines(data: bytes, random: Random, words: tuple[str, ...]) -> bytes:
         value = _changed(json.loads(lines[at]), random, words, 0)
         separators = (",", ":") if random.random() < 0.8 else (", ", ": ")
         text = json.dumps(value, separators=separators, ensure_ascii=random.random() < 0.7)
+        text = text.replace(f'"{DEEP}"', "[" * LEVELS + "]" * LEVELS)
         lines[at] = text.encode("utf-8", "surrogatepass")
     return data[:1] + b"\n".join(lines)
 
@@ -102,6 +105,8 @@ def _other(value: Any, random: Random, words: tuple[str, ...]) -> Any:
 
 
 def _nested(random: Random) -> Any:
+    if random.random() < 0.2:
+        return DEEP
     value: Any = random.choice(KINDS)
     for _ in range(random.choice((1, 2, 5, 30, 200, 600))):
         value = [value] if random.random() < 0.5 else {"a": value}

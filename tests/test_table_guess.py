@@ -86,6 +86,15 @@ def test_several_answers_to_one_prompt(tmp_path: Path) -> None:
     assert [(entry.item, entry.reward) for entry in entries] == [(0, 1.0), (1, 0.0)]
 
 
+def test_lists_of_another_length_than_the_answers_are_no_values_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    asked = {"prompt": "q", "prompt_ids": [1, 2, 3], "about": {"ids": [4], "marks": [5, 6]}}
+    write_lines(path, *({**asked, "completions": ["a", "b"], "rewards": [1.0, 0.0]} for _ in range(3)))
+    guess = guess_mapping(path)
+    assert 'explode = ["completions", "about.marks", "rewards"]' in guess.toml
+    assert [(entry.item, entry.reward) for entry in entries_of(guess.toml, path)] == [(0, 1.0), (1, 0.0)] * 3
+
+
 @pytest.mark.parametrize(
     ("place", "template"),
     [

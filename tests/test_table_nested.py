@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.sources.table import mapping_source_from_text
+from rltracer_sqlite.sources.table.rows import Row
 from tests.table_samples import write_lines
 from tests.test_table_presets import locator, read
 
@@ -86,3 +87,27 @@ def test_answers_that_are_conversations(tries: list[Any], tmp_path: Path) -> Non
         (1, None),
         *((2, 1.0) for _ in tries),
     ]
+
+
+def test_answers_in_lists_inside_an_object(tmp_path: Path) -> None:
+    inside = """
+    name = "inside"
+    explode = ["out.answers", "out.rewards"]
+    [content]
+    prompt = "ask"
+    completion = "out.answers.text"
+    [columns]
+    reward = "out.rewards"
+    """
+    out = {"answers": [{"text": "2"}, {"text": "3"}], "rewards": [1, 0]}
+    write_lines(tmp_path / "a.jsonl", {"ask": "1 + 1?", "out": out})
+    found = loaded(inside, tmp_path)
+    assert [(entry.item, entry.reward) for entry, _ in found] == [(0, 1.0), (1, 0.0)]
+    assert [one.messages[-1]["content"] for _, one in found] == ["2", "3"]
+
+
+def test_the_longest_name_leads_on() -> None:
+    row = Row({"a": {"b": {"c": 1}}, "a.b": {"c": 2}, "": {"d": 3}})
+    assert [row.get(path) for path in ("a.b.c", "a.b", "a", "a.x", ".d", "b", "", "x.y")] == [
+        2, {"c": 2}, {"b": {"c": 1}}, None, 3, None, {"d": 3}, None,
+    ]  # fmt: skip

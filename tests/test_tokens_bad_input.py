@@ -204,6 +204,7 @@ def test_no_bytes_make_it_fail_otherwise(tmp_path: Path, noise: bytes, at: int) 
 
 LINES = {
     b"[1, 2]": "no token export: it has no list of token ids",
+    b'{"token_ids": [1], "x": ' + b"[" * 3000 + b"]" * 3000 + b"}": "not readable: nested too deeply",
     b"{}": "no token export: it has no list of token ids",
     b'{"token_ids": ["a"]}': "no token export: it has no list of token ids",
     b'{"token_ids": [-1]}': "no token export: it has no list of token ids",
@@ -212,7 +213,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("line", list(LINES))
+@pytest.mark.parametrize("line", list(LINES), ids=lambda line: line[:40].decode())
 def test_a_line_that_is_no_export_is_a_problem(tmp_path: Path, line: bytes) -> None:
     good = orjson.dumps(export_line(SAMPLES[0]))
     (tmp_path / "rank_0.jsonl").write_bytes(good + b"\n" + line + b"\n\n" + good + b"\n" + good[:50])

@@ -67,7 +67,7 @@ def _batch(line: Line, number: int) -> Batch | Problem:
     with memoryview(line.buffer) as whole, whole[line.start : line.end] as data:
         try:
             row, remark = msgspec.structs.asdict(SCANNED.decode(data)), None
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             try:
                 row, remark = decode_leniently(bytes(data))
             except ValueError as error:

@@ -144,7 +144,7 @@ class _Guessing:
         kind, why = self._text_kind(prompt, completion)
         if sampled.layout == "rows" and sampled.are_answers(completion):
             kind, why = "messages", "one prompt, a list of answers"
-            lists = [name for name in sampled.names if sampled.kinds(name) == {"list"} and sampled.are_numbers(name)]
+            lists = [name for name in sampled.names if sampled.are_numbers(name) and sampled.go_with(completion, name)]
             self.exploded = [completion, *lists]
         yield f'kind = "{kind}"  # {toml_comment(why)}'
         yield f"prompt = {toml_value(prompt)}\ncompletion = {toml_value(completion)}"

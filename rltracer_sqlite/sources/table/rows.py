@@ -30,14 +30,16 @@ class Row:
         self._decoded: dict[str, Any] = {}
 
     def get(self, path: str) -> Any:
-        """Return the value at a dotted path, or None. A text on the way is read as JSON; `*` is every element."""
+        """Return the value at a dotted path, or None. A text on the way is read as JSON; `*` is every element.
+
+        A name may hold dots itself: the longest one that there is leads on.
+        """
         if path in self.cells:
             return self._cell(path)
-        name, _, rest = path.partition(".")
-        while rest and name not in self.cells:
-            more, _, rest = rest.partition(".")
-            name = f"{name}.{more}"
-        return at_path(self._cell(name), rest.split(".")) if name in self.cells and rest else None
+        end = path.rfind(".")
+        while end >= 0 and path[:end] not in self.cells:
+            end = path.rfind(".", 0, end)
+        return None if end < 0 else at_path(self._cell(path[:end]), path[end + 1 :].split("."))
 
     def has(self, path: str) -> bool:
         """Say whether there is a column of this name, or a value at this path."""
@@ -140,7 +142,7 @@ def expand(row: Row, shape: Shape) -> Iterator[tuple[int | None, Row]]:
 
 
 def _transposed(row: Row, names: list[str], what: str) -> Iterator[Row]:
-    lists = {name: elements(row.cells[name]) for name in names}
+    lists = {name: elements(row.cells[name] if name in row.cells else row.get(name)) for name in names}
     lengths = {name: len(cells) for name, cells in lists.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {length:,}" for name, length in lengths.items())

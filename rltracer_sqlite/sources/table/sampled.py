@@ -57,6 +57,13 @@ class Sampled:
         lists = [value for value in self._values(name) if isinstance(value, list)]
         return bool(lists) and all(isinstance(one, (str, list)) for value in lists for one in value)
 
+    def go_with(self, answers: str, name: str) -> bool:
+        """Say whether a column holds one value for each of the answers, in every record that has it."""
+        pairs = zip(self._values(answers), self._values(name), strict=True)
+        return self.kinds(name) == {"list"} and all(
+            found is None or len(found) == len(value) for found, value in pairs if isinstance(value, list)
+        )
+
     def are_chunks(self, name: str) -> bool:
         """Say whether a column holds messages whose texts are pieces of a chat template."""
         for value in self._values(name):
