@@ -158,6 +158,35 @@ def test_pieces_of_the_library_join_to_the_text(tmp_path_factory: pytest.TempPat
     assert len(pieces) == len(ids)
 
 
+BYTES = 3  # the id of <0x00>
+
+
+def test_characters_of_many_byte_tokens_stand_at_their_last(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(write_metaspace(tmp_path))
+    ids = [BYTES + byte for byte in ("数一" * 20).encode()]
+    assert tokenizer.pieces([*ids, MARK]) == [*(["", "", "数", "", "", "一"] * 20), "!"]
+
+
+def test_bytes_that_are_no_text_leave_later_tokens_their_own(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(write_metaspace(tmp_path))
+    pieces = tokenizer.pieces([*(BYTES + byte for byte in "数".encode()), BYTES + 0xFF, *[WORLD, MARK] * 20])
+    assert pieces[-20:] == [" world", "!"] * 10
+    assert "".join(pieces) == "\ufffd" * 4 + " world!" * 20
+
+
+@pytest.mark.threat("T60")
+@pytest.mark.parametrize("byte", [0xFF, 0xE6, 0x80])
+def test_bytes_that_are_no_text_are_not_decoded_again_and_again(
+    tmp_path: Path, byte: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+    text = LibraryEngine._text
+    monkeypatch.setattr(LibraryEngine, "_text", lambda engine, ids: decoded.append(len(ids)) or text(engine, ids))
+    ids = [BYTES + byte] * 2000
+    assert load_tokenizer(write_metaspace(tmp_path)).pieces(ids).count("") > 1800
+    assert sum(decoded) < 30 * len(ids)
+
+
 def test_without_the_library_the_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(TokenizerError, match=r"pip install 'datasette-rltracer\[primerl\]'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,6 +17,8 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 INSTALL = "pip install 'datasette-rltracer[primerl]'"
 MISFIT_SHARE = 0.05  # so much of a text in replacement characters says that its ids mean something else
 PREFIX = 4  # tokens before a token that are enough for a decoder to know its surroundings
+WAIT = 16  # tokens that may make a character together: bytes that are no text would be waited for without end
+LOOK_AHEAD = 256  # characters
 
 
 class TokenizerError(SourceError):
@@ -174,14 +177,21 @@ class LibraryEngine:
 
     def _pieces(self, ids: list[int]) -> list[str]:
         pieces: list[str] = []
-        start = done = 0
+        # What is decoded together begins behind a whole piece, PREFIX tokens or more before the next one.
+        ends, before = deque([0]), ""
         for end in range(1, len(ids) + 1):
-            before, after = self._text(ids[start:done]), self._text(ids[start:end])
-            if end < len(ids) and (after.endswith(REPLACEMENT) or not after.startswith(before)):
+            after = self._text(ids[ends[0] : end])
+            complete = after.startswith(before) and not after.endswith(REPLACEMENT)
+            if not complete and end < len(ids) and end - ends[-1] < WAIT:
                 pieces.append("")  # part of a character: the token that completes it gets it
                 continue
+            if not after.startswith(before):  # earlier bytes come out otherwise with these
+                pieces[ends[0] :], before = [""] * (end - 1 - ends[0]), ""
             pieces.append(after[len(before) :])
-            start, done = max(start, done - PREFIX), end
+            ends.append(end)
+            while len(ends) > 1 and (not complete or ends[1] <= end - PREFIX):
+                ends.popleft()
+            before = self._text(ids[ends[0] : end])
         return _aligned(pieces, self._text(ids))
 
 
@@ -190,6 +200,8 @@ def _aligned(pieces: list[str], whole: str) -> list[str]:
     aligned, at = [], 0
     for piece in pieces:
         fits = next((form for form in (piece, piece.lstrip(), piece.strip()) if whole.startswith(form, at)), "")
+        if not fits and (text := piece.strip()) and (found := whole.find(text, at, at + LOOK_AHEAD)) >= 0:
+            fits = whole[at : found + len(text)]  # what lies between came out otherwise than from its tokens alone
         aligned.append(fits)
         at += len(fits)
     if aligned:
