@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from rltracer_sqlite.cli.retemplate import command
+from rltracer_sqlite.export.write import ENDINGS, packed
 from rltracer_sqlite.retemplate import PromptTemplate, RetemplateError, TemplateSource, retemplate
 from rltracer_sqlite.retemplate.templates import VARIABLES, rubric_texts, source_values, split_row
 from tests.export_runs import export, indexed, read_rows, rollout, spec
@@ -82,6 +84,11 @@ class Workplace:
         outputs = [self.folder / "out" / path.name for path in inputs]
         pairs = [TemplateSource(path, self.folder / "old.json", column) for path in sources]
         return retemplate(inputs, outputs, pairs, self.folder / "new.json")
+
+
+def compressed(rows: Path, ending: str) -> bytes:
+    """Return a file of rows as an export writes it under this ending."""
+    return b"".join(packed([rows.read_bytes()], ENDINGS[ending]))
 
 
 @pytest.fixture
@@ -162,6 +169,24 @@ def test_compressed_files(place: Workplace, ending: str) -> None:
     )
     written = unpack((place.folder / "out" / f"in{ending}").read_bytes())
     assert written == (place.folder / "out" / "sft.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_every_member_of_a_compressed_file_is_read(place: Workplace, ending: str) -> None:
+    whole = place.folder / f"all.jsonl{ending}"
+    whole.write_bytes(b"".join(compressed(place.rows([sft_row(number)]), ending) for number in range(3)))
+    assert place.run([whole], [place.parquet([source_row(number) for number in range(3)])])["rows"] == 3
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: data[:20] + bytes(9) + data[29:]], ids=["cut off", "overwritten"]
+)
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_damaged_input_is_an_error(place: Workplace, ending: str, damage: Callable[[bytes], bytes]) -> None:
+    damaged = place.folder / f"damaged.jsonl{ending}"
+    damaged.write_bytes(damage(compressed(place.rows([sft_row(number) for number in range(3)]), ending)))
+    with pytest.raises(RetemplateError, match="is damaged: "):
+        place.run([damaged], [place.parquet([source_row(number) for number in range(3)])])
 
 
 def test_a_prompt_without_a_source_row_is_an_error_and_nothing_is_written(place: Workplace) -> None:

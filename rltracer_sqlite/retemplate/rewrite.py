@@ -6,6 +6,7 @@ wanted is kept there; then the inputs again, to be written. So memory does not g
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
 import zlib
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -192,20 +193,36 @@ def _chunks(path: Path) -> Iterator[bytes]:
         raise RetemplateError(f"{path} is Parquet: retemplate reads JSONL.")
     try:
         with path.open("rb") as file:
-            if kind == "zstd":
-                import zstandard
-
-                with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
-                    while chunk := reader.read(CHUNK_BYTES):
-                        yield chunk
-                return
-            unpacker = zlib.decompressobj(31) if kind == "gzip" else None
-            while chunk := file.read(CHUNK_BYTES):
-                yield unpacker.decompress(chunk) if unpacker else chunk
+            yield from _unpacked_zstd(file) if kind == "zstd" else _unpacked(file, kind)
+    except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
+        raise RetemplateError(f"{path} is damaged: {error}.") from None
     except OSError as error:
         raise RetemplateError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except zlib.error as error:
-        raise RetemplateError(f"{path} is damaged: {error}.") from None
+
+
+def _unpacked(file: BinaryIO, kind: str) -> Iterator[bytes]:
+    # One member behind another is one file too, and one that is cut off is an error.
+    stream = gzip.GzipFile(fileobj=file) if kind == "gzip" else file
+    while chunk := stream.read(CHUNK_BYTES):
+        yield chunk
+
+
+def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of zstd frames, one behind another. Raises ValueError where they are damaged or cut off."""
+    import zstandard
+
+    from ..sources.files import PlainFile
+    from ..sources.seekable import is_whole
+
+    decompressor = zstandard.ZstdDecompressor()
+    try:
+        with decompressor.stream_reader(file, read_across_frames=True, closefd=False) as reader:
+            while chunk := reader.read(CHUNK_BYTES):
+                yield chunk
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from None
+    if not is_whole(PlainFile(file.fileno())):
+        raise ValueError("it ends too early")
 
 
 def _decoded(text: bytes, path: Path, number: int) -> Any:

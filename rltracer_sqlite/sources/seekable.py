@@ -154,7 +154,7 @@ class _ForwardReader:
             data = self.stream.read(length)
         except self.error as error:
             raise LocatorError(f"{self.name}.zst is damaged after byte {self.offset:,}: {error}.") from None
-        if not data and length > 0 and not _is_whole(self.packed):
+        if not data and length > 0 and not is_whole(self.packed):
             # The decompressor takes the end of the file for the end of what was compressed.
             raise LocatorError(f"{self.name}.zst is damaged after byte {self.offset:,}: it ends too early.")
         self.offset += len(data)
@@ -170,7 +170,7 @@ class _ForwardReader:
         return self.offset
 
 
-def _is_whole(packed: PlainFile) -> bool:
+def is_whole(packed: PlainFile) -> bool:
     """Say whether the last zstd frame of a file is complete, by the sizes in the headers of its blocks (RFC 8878)."""
     import zstandard
 
