@@ -11,7 +11,8 @@ import pytest
 
 from rltracer_sqlite.sources import nothing_found, source_for
 from rltracer_sqlite.sources.base import LocatorError, SourceError
-from rltracer_sqlite.sources.files import MAX_RECORD_BYTES, base_folder, open_inside, open_shard, read_bytes
+from rltracer_sqlite.sources.files import MAX_RECORD_BYTES, open_inside, open_shard, read_bytes
+from rltracer_sqlite.sources.places import base_folder
 from rltracer_sqlite.sources.prime_rl.layout import find_shards
 from tests.layouts import append, line, message, seal, trace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from rltracer_sqlite import open_run
 from rltracer_sqlite.sources import source_named
-from rltracer_sqlite.sources.base import Entry, NotRollouts, Position, Problem, Shard
-from rltracer_sqlite.sources.table import mapping_source_from_text
+from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Shard
+from rltracer_sqlite.sources.table import mapping_source_from_text, recognise
+from rltracer_sqlite.sources.table import scan as framed
 from rltracer_sqlite.sources.table.built_in import PRESETS, preset
 from tests.indexing import index, rows
 from tests.test_table_presets import locator, read
@@ -164,3 +166,60 @@ def test_ids_and_names_that_sqlite_would_cut_short_are_kept_whole(tmp_path: Path
     assert rows(database, made) == [("k�ey",), ("rewards.r�.score",)]
     with closing(open_run(database)) as adapter:
         assert adapter.load_trajectory(2).metadata["uid"] == "a�c"
+
+
+def test_an_element_larger_than_a_record_may_be_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (framed, recognise):
+        monkeypatch.setattr(module, "MAX_RECORD_BYTES", 100)
+    (tmp_path / "a.json").write_text(json.dumps([{"q": "1?", "a": "1" * 200}, {"q": "2?", "a": "2"}]))
+    source = mapping_source_from_text(OWN)
+    assert source.recognises(tmp_path)
+    told, entry, _ = source.scan(tmp_path, Shard("a.json", "a.json", "json"))
+    assert isinstance(told, Problem)
+    assert told.reason.startswith("an element larger than")
+    assert isinstance(entry, Entry)
+
+
+DATABASE = OWN.replace("[content]", '[files]\ntable = "t"\n[content]').replace('id = "id"', "")
+MADE = "create table {} (q text, a text); insert into {} values ('1?', '1');"
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("create view t as select '1?' as q, '1' as a;", "it holds no tables"),
+        ("create virtual table t using fts5(q, a);", "no table 't'"),
+        (
+            "create virtual table t using fts5(q, a); pragma writable_schema = on; "
+            "update sqlite_master set sql = 'create\nvirtual table t using fts5(q, a)' where name = 't';",
+            "no table 't'",
+        ),
+    ],
+    ids=["a view", "a virtual table", "a virtual table in other words"],
+)
+def test_only_plain_tables_of_a_database_are_read(tmp_path: Path, made: str, said: str) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.executescript(made)
+    with pytest.raises(NotRollouts, match=said):
+        list(mapping_source_from_text(DATABASE).scan(tmp_path, Shard("a.db", "a.db", "sqlite")))
+
+
+def test_a_database_that_is_replaced_while_it_is_opened_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    secret, file, connect = tmp_path / "secret.db", tmp_path / "run/a.db", sqlite3.connect
+    for path in (secret, file):
+        with closing(connect(path)) as connection:
+            connection.executescript(MADE.format("t", "t"))
+    source, shard = mapping_source_from_text(DATABASE), Shard("a.db", "a.db", "sqlite")
+    assert len(list(source.scan(tmp_path / "run", shard))) == 2
+
+    def replaced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        file.unlink()
+        file.symlink_to(secret)
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", replaced)
+    with pytest.raises(LocatorError, match="leads outside"):
+        list(source.scan(tmp_path / "run", shard))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..index.plan import find_jobs
 from ..sources.base import Shard, Source
-from ..sources.files import base_folder
+from ..sources.places import base_folder
 
 ALL_STEPS = "all"
 NO_STEP = "none"

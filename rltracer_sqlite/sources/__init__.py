@@ -140,4 +140,6 @@ def _load(reference: str, tokenizer: str | None, layout: str | None = None) -> S
     try:
         return getattr(import_module(module), attribute)(**options)  # type: ignore[no-any-return]
     except TypeError:
+        if not layout:
+            raise
         raise SourceError(f"The source {attribute} takes no --layout.") from None

@@ -14,8 +14,6 @@ from .base import LocatorError
 from .places import Root, base_folder
 from .remote import RemoteRoot
 
-__all__ = ["ByteReader", "PlainFile", "base_folder", "open_inside", "open_shard", "read_bytes", "read_place"]
-
 MAX_RECORD_BYTES = 1 << 30
 MAX_OFFSET = 1 << 62
 # On Windows these are not names below a folder: drives, shares, streams of a file, devices, and the other separator.

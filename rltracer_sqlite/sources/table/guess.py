@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,12 +12,13 @@ from pathlib import Path
 
 from ...tokens.families import find_family, find_stripped_family
 from ..base import Shard, SourceError
-from ..files import base_folder
+from ..places import base_folder
 from .files import LAYOUTS
 from .mapping import ROLES
 from .names import COUNTS, NAMES, TOKEN_ROLES, mapping_name, place_template
 from .recognise import sample
 from .sampled import ROWS, Sampled
+from .sqlite import DAMAGED, connect, table_names
 from .toml import toml_comment, toml_value
 
 SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop")  # what is told where it is missing
@@ -217,11 +217,10 @@ class _Guessing:
 
 
 def _only_table(file: Path) -> str:
-    query = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
     try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            names = [str(name) for (name,) in connection.execute(query)]
-    except sqlite3.Error as error:
+        with closing(connect(base_folder(file), file.name)) as connection:
+            names = table_names(connection)
+    except DAMAGED as error:
         raise SourceError(f"{file} cannot be read: {error}.") from None
     if len(names) != 1:
         raise SourceError(f"{file} has the tables {', '.join(names) or 'none'}: write a mapping with files.table.")

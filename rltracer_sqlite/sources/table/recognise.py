@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ..base import Shard, SourceError
-from ..files import ByteReader, base_folder, open_shard
+from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
 from ..lines import Tail, complete_lines
-from ..places import Root
+from ..places import Root, base_folder
 from .files import MOST_VISITED, candidates, describe
 from .framing import array_elements, is_array
 from .mapping import Mapping
@@ -66,7 +66,7 @@ def _objects(reader: ByteReader, layout: str) -> Iterator[Row]:
 def _records(reader: ByteReader, layout: str) -> Iterator[bytes]:
     if layout == "json" and is_array(reader):
         for place in array_elements(reader):
-            if place is not None:
+            if place is not None and place[1] <= MAX_RECORD_BYTES:
                 yield reader.pread(place[1], place[0])
         return
     # A line that is no object does not count as one of the records, but only so many are looked at.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -21,6 +20,7 @@ from .files import describe, files_below
 from .mapping import ENDINGS
 from .parquet import INSTALL, has_pyarrow
 from .recognise import sample
+from .sqlite import DAMAGED, connect
 
 FILES = 200  # looked at before nothing more is said of a folder
 HEAD = 1 << 16
@@ -118,11 +118,10 @@ def _wandb_table(file: _File) -> str | None:
 def _trackio(file: _File) -> str | None:
     if not _is_database(file) or not isinstance(file.root, Path):
         return None
-    address = (base_folder(file.root) / file.path).absolute().as_uri()
     try:
-        with closing(sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)) as connection:
+        with closing(connect(file.root, file.path)) as connection:
             columns = {row[0] for row in connection.execute("select name from pragma_table_info('traces')")}
-    except sqlite3.Error:
+    except (*DAMAGED, SourceError):
         return None
     return "traces of trackio" if {"messages", "metadata", "run_name", "trace_index"} <= columns else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...tokens.tokenizer import TextTokenizer
 from ..base import NotRollouts, Position, Problem, Shard
-from ..files import ByteReader, open_shard
+from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
 from ..lines import Tail, complete_lines
 from ..places import Root
 from .entries import Place
@@ -85,8 +85,11 @@ class _Scan:
                 yield Problem(number + 1, 0, reader.size(), "the array has no end: what came last is missing")
                 break
             number += 1
-            yield from self._line(reader.pread(place[1], place[0]), place[0], number)
-            yield Read(number, 0, self.records.fitted)
+            if place[1] <= MAX_RECORD_BYTES:
+                yield from self._line(reader.pread(place[1], place[0]), place[0], number)
+                yield Read(number, 0, self.records.fitted)
+            else:
+                yield Problem(number, *place, f"an element larger than {MAX_RECORD_BYTES >> 20:,} MiB")
         yield Position(reader.size(), number)
 
     def parquet(self, reader: ByteReader, name: str, repeated: int) -> Iterator[Finding]:

@@ -6,25 +6,25 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ..base import LocatorError, NotRollouts
-from ..files import base_folder, open_inside
-from ..places import Root
+from ..files import open_inside
+from ..places import Root, base_folder
 from ..remote import RemoteRoot
 from .rows import Row
 
 # Beside SQLite's own errors: names of columns that are no UTF-8, and sizes that no memory would hold.
 DAMAGED = (sqlite3.Error, UnicodeDecodeError, MemoryError, OverflowError)
-MAGIC = b"SQLite format 3\0"
 
 
 def sqlite_rows(root: Root, path: str, table: str | None) -> Iterator[tuple[int, Row]]:
     """Yield (rowid, row) of a table. Raises NotRollouts where there is no such table, LocatorError for a bad file."""
-    with closing(_connect(root, path)) as connection:
+    with closing(connect(root, path)) as connection:
         try:
-            name = _checked(connection, table, path)
+            name = _checked(connection, table)
             number = _row_number(connection, name)
             cursor = connection.execute(f"select {number}, * from {name} order by {number}")
             names = [column[0] for column in cursor.description][1:]
@@ -40,9 +40,9 @@ def sqlite_rows(root: Root, path: str, table: str | None) -> Iterator[tuple[int,
 
 def load_sqlite_row(root: Root, path: str, table: str | None, rowid: int) -> Row:
     """Return one row by its rowid. Raises LocatorError."""
-    with closing(_connect(root, path)) as connection:
+    with closing(connect(root, path)) as connection:
         try:
-            name = _checked(connection, table, path)
+            name = _checked(connection, table)
             cursor = connection.execute(f"select * from {name} where {_row_number(connection, name)} = ?", (rowid,))
             cells = cursor.fetchone()
         except (*DAMAGED, NotRollouts) as error:
@@ -52,29 +52,57 @@ def load_sqlite_row(root: Root, path: str, table: str | None, rowid: int) -> Row
     return _row([column[0] for column in cursor.description], list(cells))
 
 
-def _connect(root: Root, path: str) -> sqlite3.Connection:
+def connect(root: Root, path: str) -> sqlite3.Connection:
+    """Return a connection to a database of a run, for reading only. Raises LocatorError."""
     if isinstance(root, RemoteRoot):
         raise LocatorError(f"{path} is a SQLite database, which is read on this machine only: copy it here.")
-    try:
-        os.close(open_inside(root, path))  # refuses what leads out of the run's folder
-    except FileNotFoundError:
-        raise LocatorError(f"{path} is not there any more (looked under {root}).") from None
+    before = _identity(root, path)
     file = (base_folder(root) / path).resolve()
     # A database that is being written to is read through its log; any other one without making a lock file beside it.
     live = file.with_name(file.name + "-wal").exists()
-    connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro{'' if live else '&immutable=1'}", uri=True)
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro{'' if live else '&immutable=1'}", uri=True)
+    except sqlite3.Error as error:
+        raise LocatorError(f"{path} cannot be read: {error}.") from None
+    # SQLite opens a file by its name: what has been put in its place meanwhile, such as a link, is not read.
+    try:
+        if _identity(root, path) != before:
+            raise LocatorError(f"{path} was replaced while it was opened; try again.")
+    except LocatorError:
+        connection.close()
+        raise
     connection.execute("pragma trusted_schema = off")
     connection.text_factory = _text  # a text of another system may be no UTF-8
     return connection
 
 
-def _checked(connection: sqlite3.Connection, table: str | None, path: str) -> str:
-    """Return a table's name, quoted. A view or a virtual table would be code of the file's author: refused."""
+def _identity(root: Path, path: str) -> tuple[int, int]:
+    """Return which file a path means. Raises LocatorError for what leads out of the run's folder or is not there."""
+    try:
+        descriptor = open_inside(root, path)
+    except FileNotFoundError:
+        raise LocatorError(f"{path} is not there any more (looked under {root}).") from None
+    try:
+        status = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def table_names(connection: sqlite3.Connection) -> list[str]:
+    """Return the tables of a database. A view or a virtual table would be code of the file's author: not among them."""
     tables = connection.execute(
-        "select name from sqlite_master where type = 'table' and sql not like 'create virtual%' and name not like"
-        " 'sqlite_%' order by name"
+        """
+        select name from sqlite_master
+        where type = 'table' and sql like 'create table %' and name not like 'sqlite\\_%' escape '\\' order by name
+        """
     )
-    names = [name for (name,) in tables if isinstance(name, str)]  # a damaged schema may hold anything
+    return [name for (name,) in tables if isinstance(name, str)]  # a damaged schema may hold anything
+
+
+def _checked(connection: sqlite3.Connection, table: str | None) -> str:
+    """Return a table's name, quoted. Raises NotRollouts where there is none of this name."""
+    names = table_names(connection)
     if table not in names:
         held = ", ".join(names[:8]) or "no tables"
         asked = f"no table {table!r}" if table else "several possible tables: name one with files.table"
