@@ -24,7 +24,7 @@ from .branches import branches_of
 from .facts import number
 from .frame import render, trail
 from .pages import explained
-from .rows import prompt_group
+from .rows import best_and_worst, prompt_group
 
 # What is set side by side, by its column of the index and what it is called.
 FACTS = {
@@ -105,21 +105,11 @@ async def _usual_pair(datasette: Any, database: str, request: Any, one: int | No
 
 
 def _ends(connection: sqlite3.Connection, group: int | None, one: int | None) -> tuple[int | None, int | None]:
-    if group is None and one is None:
+    if group is not None:
+        return best_and_worst(connection, group)
+    if one is None:
         raise BadRequest("Which two trajectories? Write compare?a=1&b=2, or compare?group=1.")
-    found = connection.execute(
-        """
-        select id, prompt_group_id, reward from trajectories
-        where reward is not null
-            and prompt_group_id = ifnull(:group, (select prompt_group_id from trajectories where id = :one))
-        order by reward desc, id
-        """,
-        {"group": group, "one": one},
-    ).fetchall()
-    if len(found) < 2 or found[0][2] == found[-1][2]:
-        return None, None
-    lowest = found[-1][2]
-    return found[0][0], next(row[0] for row in found if row[2] == lowest)
+    return best_and_worst(connection, (trajectory_row(connection, one) or {}).get("prompt_group_id"))
 
 
 def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compared:

@@ -16,9 +16,10 @@ from .export import export_url
 from .frame import render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
 from .group_rows import MOST_REWARDS, ROWS_ON_A_PAGE, described_rows, reward_columns, rows_query, shown_rewards
-from .group_selection import scope_words, selections, usual_choices
+from .group_selection import order_words, scope_words, selections, usual_choices
 from .lists import Answer, Query, answers
 from .live import live_group
+from .rows import ENDS
 from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
 
 GROUP = """
@@ -27,13 +28,9 @@ from prompt_groups g join prompts p on p.id = g.prompt_id join runs r on r.id = 
 """
 
 # The first, the best and the worst of the whole group, whatever is filtered; rewards that are equal have neither.
-ENDS = """
+WHOLE = f"""
 select
-    count(*) as trajectories, sum(byte_length) as bytes, min(id) as first,
-    (select id from trajectories where prompt_group_id = :group and reward is not null order by reward desc, id limit 1)
-        as best,
-    (select id from trajectories where prompt_group_id = :group and reward is not null order by reward, id limit 1)
-        as worst,
+    count(*) as trajectories, sum(byte_length) as bytes, min(id) as first, {ENDS},
     count(distinct reward) as rewards, count(advantage) as recorded
 from trajectories where prompt_group_id = :group
 """
@@ -91,7 +88,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
         database,
         rows_query(identity, bench.rows, rewards, start),
         _count_query(identity, bench.rows),
-        Query(ENDS, {"group": identity}),
+        Query(WHOLE, {"group": identity}),
         neighbours(bench.groups, identity),
         *elsewhere_queries(group),
     )
@@ -149,8 +146,12 @@ def _rows_context(bench: Workbench, listed: Answer, rewards: Sequence[tuple[str,
         "chips": [(in_words(pair), bench.here(rows.without(pair))) for pair in rows.chosen],
         "all_url": bench.here(replace(rows, chosen=())),
         "choices": usual_choices(rows, bench.here),
+        "order": order_words(rows),
+        "usual_order_url": bench.here(replace(rows, order=None)) if rows.order else None,
         "read_url": bench.trajectory(listed.rows[0]["id"]) if listed.rows else None,
-        "table_url": table_url(bench.datasette, bench.database, "trajectories", rows.pairs, prompt_group_id=identity),
+        "table_url": table_url(
+            bench.datasette, bench.database, "trajectories", _as_listed(rows), prompt_group_id=identity
+        ),
         "rows_url": export_url(
             bench.datasette, bench.database, "trajectories", [("prompt_group_id", str(identity)), *rows.filters]
         ),
@@ -179,6 +180,11 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
         "here": lambda **query: bench.trajectory(end["first"], **query),
         "record_url": trajectory_url(*where, end["first"], "/record") if end["first"] else None,
     }
+
+
+def _as_listed(rows: Selection) -> list[Pair]:
+    """Return the filters and the order of a list as the tables of Datasette need them, the usual order said too."""
+    return replace(rows, order=rows.shown_order).pairs
 
 
 def _count_query(group: int, selection: Selection) -> Query:

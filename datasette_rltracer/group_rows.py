@@ -19,6 +19,7 @@ MOST_REWARDS = 12  # named rewards with a column of their own
 # The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
 # division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
 DERIVED = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
+USUAL_ORDER = ("reward", True)  # the best first
 SORTED_BY = {"advantage": f"ifnull(advantage, {DERIVED})"}  # as it is shown, derived ones among the recorded
 
 ROWS = """

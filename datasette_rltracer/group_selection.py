@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .group_rows import SORTED_BY
+from .group_rows import SORTED_BY, USUAL_ORDER
 from .selection import Pair, Selection, at, in_words, read_selection
 
 USUAL: dict[str, Pair | None] = {
@@ -37,7 +37,7 @@ async def selections(
     if not groups.chosen and group is not None:
         usual: list[Pair] = [("run_id", str(group["run_id"])), at("step", group["step"])]
         groups = replace(groups, fixed=usual)
-    return groups, replace(rows, values=SORTED_BY)
+    return groups, replace(rows, values=SORTED_BY, usual=USUAL_ORDER)
 
 
 def scope_words(groups: Selection, group: Mapping[str, Any]) -> str:
@@ -46,8 +46,15 @@ def scope_words(groups: Selection, group: Mapping[str, Any]) -> str:
     within = "this index" if run not in groups.filters else "this run" if step not in groups.filters else "this step"
     others = [in_words(pair) for pair in groups.filters if pair not in (run, step)]
     where = f" where {' and '.join(others)}" if others else ""
-    order = f", by {groups.order[0]}{' from the highest' if groups.order[1] else ''}" if groups.order else ""
-    return f"{within}{where}{order}"
+    return f"{within}{where}{f', {order_words(groups)}' if groups.order else ''}"
+
+
+def order_words(selection: Selection) -> str:
+    """Return in words in which order the rows of a selection come."""
+    column, descending = selection.shown_order or ("id", False)
+    if column == "reward":
+        return "best reward first" if descending else "worst reward first"
+    return f"by {column}{' from the highest' if descending else ''}"
 
 
 def usual_choices(rows: Selection, here: Callable[[Selection], str]) -> list[tuple[str, str, bool]]:

@@ -25,7 +25,7 @@ from .addresses import trajectory_url
 from .bounds import LARGE_RECORD, LARGEST_RECORD, RecordTooLarge, ask, gates, load_for_page, room_for
 from .branches import branches_of
 from .frame import render
-from .group_selection import selections
+from .group_selection import order_words, selections
 from .lens import read_lens
 from .lists import answers
 from .reading import reading_context, view_of
@@ -45,14 +45,15 @@ LOCKED_DOWN = {
 
 @dataclass(frozen=True)
 class Found:
-    """A row of the index, its prompt group, and its trajectory or else the `problem` that keeps it from being read."""
+    """A row of the index, and its trajectory or else the `problem` that keeps it from being read."""
 
     row: dict[str, Any]
-    group: Group | None
     trajectory: Trajectory | None = None
     problem: str | None = None
     status: int = 200
     episode: Episode | None = None
+    group: Group | None = None  # in the order that the address asks for
+    order: str = ""  # that order in words
     beside: Mapping[str, Any] | None = None  # the neighbours among the trajectories of the group that pass the filters
     beside_groups: Mapping[str, Any] | None = None  # and those of the group
     row_filters: Sequence[str] = ()  # what its neighbours pass, in words
@@ -82,16 +83,19 @@ async def trajectory_page(datasette: Any, request: Any) -> Response:
 
 
 async def _beside(datasette: Any, database: str, request: Any, found: Found) -> Found:
-    """Return what was found, with its neighbours under the filters of the address."""
-    if found.group is None:
-        return found
+    """Return what was found, with its prompt group and its neighbours under the filters and orders of the address."""
     key, row = found.row["prompt_group_id"], found.row
+    if key is None:
+        return found
     groups, rows = await selections(datasette, database, request, row)
     rows = replace(rows, fixed=[("prompt_group_id", str(key))])
     one, several = await answers(datasette, request, database, neighbours(rows, row["id"]), neighbours(groups, key))
+    group = await ask(datasette, database, lambda connection: prompt_group(connection, row, rows.ordering()))
     carried = [*groups.chosen, *groups.sorting, *rows.chosen, *rows.sorting]
     return replace(
         found,
+        group=group,
+        order=order_words(rows),
         beside=one.first(**NO_NEIGHBOURS),
         beside_groups=several.first(**NO_NEIGHBOURS),
         row_filters=[in_words(pair) for pair in rows.chosen],
@@ -154,13 +158,12 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
         row = trajectory_row(connection, identity)
         if row is None:
             return None
-        group = prompt_group(connection, row)
         try:
             roots = Roots.for_database(attached.path, config.get("roots"))
             trajectory = load_for_page(connection, identity, roots)
         except (SourceError, OSError, RecursionError) as error:
-            return Found(row, group, None, *explained(error), episode=episode_traces(connection, row))
-        return Found(row, group, trajectory, episode=episode_traces(connection, row))
+            return Found(row, None, *explained(error), episode=episode_traces(connection, row))
+        return Found(row, trajectory, episode=episode_traces(connection, row))
 
     found = None
     known = await ask(datasette, database, lambda connection: trajectory_row(connection, identity))

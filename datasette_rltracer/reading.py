@@ -89,6 +89,7 @@ def _found_context(found: Found) -> dict[str, Any]:
     trajectory = found.trajectory
     return {
         "beside": found.beside,
+        "order": found.order,
         "beside_groups": found.beside_groups,
         "filters": found.row_filters,
         "episode": found.episode,

@@ -9,6 +9,14 @@ from typing import Any
 MOST_SIBLINGS = 256
 MOST_TRACES = 50
 
+BEST_FIRST = "reward is null, reward desc, id"  # the usual order of a group; the worst is the last that has a reward
+ENDS = """
+(select id from trajectories where prompt_group_id = :group and reward is not null order by reward desc, id limit 1)
+    as best,
+(select id from trajectories where prompt_group_id = :group and reward is not null order by reward, id desc limit 1)
+    as worst
+"""
+
 MARKS = {1: ("pass", "✓", "passed"), 0: ("fail", "✗", "failed"), None: ("none", "–", "not scored")}
 
 
@@ -17,7 +25,7 @@ class Sibling:
     """One trajectory of a prompt group."""
 
     id: int
-    place: int  # in its group, counted from 1
+    place: int  # in the order that is shown, counted from 1
     success: int | None
     reward: float | None
 
@@ -54,46 +62,42 @@ class Episode:
     trajectories: int
 
 
-def prompt_group(connection: sqlite3.Connection, row: dict[str, Any]) -> Group | None:
-    """Return the prompt group of a trajectory's row, or None where it belongs to none.
+LISTED = """
+with listed as (
+    select id, success, reward, row_number() over (order by {order}) as place
+    from trajectories where prompt_group_id = :group
+)
+"""
+
+
+def prompt_group(connection: sqlite3.Connection, row: dict[str, Any], order: str = BEST_FIRST) -> Group | None:
+    """Return the prompt group of a trajectory's row in an order given as SQL, or None where it belongs to none.
 
     A large group is shown around the trajectory that was asked for.
     """
     if row["prompt_group_id"] is None:
         return None
-    counted = connection.execute(
-        """
-        select count(*), count(success), ifnull(sum(success), 0), ifnull(sum(id <= :id), 0)
-        from trajectories where prompt_group_id = :group
+    listed = LISTED.format(order=order)
+    trajectories, scored, successes, place = connection.execute(
+        f"""
+        {listed}
+        select count(*), count(success), ifnull(sum(success), 0), (select place from listed where id = :id) from listed
         """,
         {"group": row["prompt_group_id"], "id": row["id"]},
     ).fetchone()
-    trajectories, scored, successes, place = tuple(counted)
-    before = max(0, min(place - MOST_SIBLINGS // 2, trajectories - MOST_SIBLINGS))
+    before = max(0, min((place or 1) - MOST_SIBLINGS // 2, trajectories - MOST_SIBLINGS))
     found = connection.execute(
-        """
-        select id, success, reward from trajectories where prompt_group_id = :group
-        order by id limit :most offset :before
-        """,
+        f"{listed} select id, place, success, reward from listed where place > :before order by place limit :most",
         {"group": row["prompt_group_id"], "most": MOST_SIBLINGS, "before": before},
     )
-    siblings = [Sibling(r[0], before + number, r[1], r[2]) for number, r in enumerate(found, start=1)]
-    return Group(siblings, trajectories, scored, successes, place, *_ends(connection, row["prompt_group_id"]))
+    siblings = [Sibling(*sibling) for sibling in found]
+    return Group(siblings, trajectories, scored, successes, place, *best_and_worst(connection, row["prompt_group_id"]))
 
 
-def _ends(connection: sqlite3.Connection, group: int) -> tuple[int | None, int | None]:
+def best_and_worst(connection: sqlite3.Connection, group: int | None) -> tuple[int | None, int | None]:
     """Return the trajectories with the highest and the lowest reward, or None for both where there is no such pair."""
     best, worst, differ = connection.execute(
-        """
-        select
-            (select id from trajectories where prompt_group_id = :group and reward is not null
-                order by reward desc, id limit 1),
-            (select id from trajectories where prompt_group_id = :group and reward is not null
-                order by reward, id limit 1),
-            max(reward) > min(reward)
-        from trajectories where prompt_group_id = :group
-        """,
-        {"group": group},
+        f"select {ENDS}, max(reward) > min(reward) from trajectories where prompt_group_id = :group", {"group": group}
     ).fetchone()
     return (best, worst) if differ else (None, None)
 

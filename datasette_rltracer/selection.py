@@ -26,12 +26,16 @@ BOUNDS = ("__gt", "__gte", "__lt", "__lte")
 
 @dataclass(frozen=True)
 class Selection:
-    """Rows of one table: those that pass the filters, in an order. `chosen` are the filters that can be taken off."""
+    """Rows of one table: those that pass the filters, in an order. `chosen` are the filters that can be taken off.
+
+    Without an `order` they come in the `usual` one, which no link has to carry.
+    """
 
     table: str
     fixed: Sequence[Pair] = ()
     chosen: Sequence[Pair] = ()
     order: tuple[str, bool] | None = None  # column, descending
+    usual: tuple[str, bool] | None = None
     values: Mapping[str, str] = field(default_factory=dict, repr=False)  # what is sorted by in place of a column
 
     @property
@@ -43,6 +47,11 @@ class Selection:
     def sorting(self) -> list[Pair]:
         """Return the order as a pair of a query string, or nothing where it is the usual one."""
         return [("_sort_desc" if self.order[1] else "_sort", self.order[0])] if self.order else []
+
+    @property
+    def shown_order(self) -> tuple[str, bool] | None:
+        """Return the order that the rows come in; None where it is that of their ids."""
+        return self.order or self.usual
 
     @property
     def pairs(self) -> list[Pair]:
@@ -59,9 +68,9 @@ class Selection:
 
     def ordering(self) -> str:
         """Return the order as SQL: rows without the value last, equal ones in the order of their ids."""
-        if self.order is None:
+        if self.shown_order is None:
             return "id"
-        column, descending = self.order
+        column, descending = self.shown_order
         value = self.values.get(column) or escape_sqlite(column)
         return f"{value} is null, {value}{' desc' * descending}, id"
 
@@ -70,10 +79,11 @@ class Selection:
         return replace(self, chosen=[other for other in self.chosen if other != pair])
 
     def sorted_by(self, column: str, descending_first: bool = True) -> Selection:
-        """Return the selection in the order of a column; asked for again, in the opposite order, then in none."""
+        """Return the selection in the order of a column; asked for again, in the opposite order, then in the usual."""
         orders = ((column, descending_first), (column, not descending_first), None)
-        following = orders[orders.index(self.order) + 1] if self.order in orders[:2] else orders[0]
-        return replace(self, order=following)
+        now = self.shown_order
+        following = orders[orders.index(now) + 1] if now in orders[:2] else orders[0]
+        return replace(self, order=None if following == self.usual else following)
 
 
 def read_selection(request: Any, table: str, columns: Iterable[str], others: Iterable[str] = ()) -> Selection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from datasette.app import Datasette
 
@@ -93,6 +95,49 @@ async def test_the_sql_gives_exactly_the_rows(datasette, query):
     assert ["–" if row["reward"] is None else f"{row['reward']:g}" for row in found] == shown
     [table] = links(page, "as a table")[-1:]
     assert len(await table_rows_of(datasette, table)) == len(shown)
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "order"),
+    [
+        ("", "best reward first", [2, 3, 5, 1, 6, 4]),
+        ("?_sort=reward", "worst reward first", [1, 6, 5, 2, 3, 4]),
+        ("?_sort_desc=completion_tokens", "by completion_tokens from the highest", [6, 5, 4, 3, 2, 1]),
+        ("?_sort=turns&reward__gte=0.5", "by turns", [5, 3, 2]),
+    ],
+)
+async def test_a_group_and_its_trajectories_are_walked_in_one_order(tmp_path, query, said, order):
+    rewards = [0.0, 1.0, 1.0, None, 0.5, 0.0]
+    rows = ({"reward": one, "completion_tokens": n, "turns": 9 - n} for n, one in enumerate(rewards, start=1))
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = await get(datasette, f"{PAGE}/1{query}")
+    assert said in words(page)
+    walked, [address] = [], links(page, "read from the first")
+    while address:
+        walked.append(int(re.search(r"trajectory/(\d+)", address)[1]))
+        page = await get(datasette, address, 403)  # its file is not there
+        strip = [int(number) for number in re.findall(r'class="cell \w+" href="[^"]*trajectory/(\d+)', page)]
+        assert f"{strip.index(walked[-1]) + 1} of 6 in its prompt group" in words(page)
+        assert said in words(page)
+        assert [number for number in strip if number in order] == order
+        address = next(iter(links(page, "next")), None)
+    assert walked == order
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "following"),
+    [
+        ("", "reward ▾", ("_sort", "reward")),
+        ("?_sort=reward", "reward ▴", None),
+        ("?_sort_desc=advantage", "reward", None),
+        ("?_sort_desc=advantage", "advantage ▾", ("_sort", "advantage")),
+    ],
+)
+async def test_a_title_leads_to_the_next_order(datasette, query, title, following):
+    page = await get(datasette, f"{PAGE}/1{query}")
+    [address] = links(page, title)
+    assert [pair for pair in query_of(address).items() if pair[0].startswith("_sort")] == [following] * bool(following)
+    assert len(links(page, "best reward first")) == bool(query)
 
 
 async def test_neighbours_are_those_of_the_step_unless_a_filter_says_otherwise(datasette):

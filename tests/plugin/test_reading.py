@@ -23,10 +23,11 @@ BASE = "/-/rltracer/run/trajectory"
 @pytest.mark.parametrize(
     ("number", "query", "previous", "following", "said"),
     [
-        (3, "", 2, 4, "2 of 3 in its prompt group"),
-        (3, "?_sort_desc=reward", None, 2, "2 of 3 in its prompt group"),
-        (2, "?success__notnull=1", None, 3, "1 of 2 where success is not null"),
-        (4, "?success__notnull=1", None, 2, "not among the 2 where success is not null"),
+        (3, "", None, 2, "1 of 3 in its prompt group"),
+        (2, "", 3, 4, "2 of 3 in its prompt group"),
+        (3, "?_sort=reward", 2, 4, "2 of 3 in its prompt group"),
+        (2, "?success__notnull=1", 3, None, "2 of 2 where success is not null"),
+        (4, "?success__notnull=1", None, 3, "not among the 2 where success is not null"),
     ],
 )
 async def test_previous_and_next_stay_under_the_filter(datasette, number, query, previous, following, said):
@@ -46,8 +47,8 @@ async def test_the_group_is_reached_under_the_filters_of_groups_and_rows(dataset
 
 async def test_branch_start_and_view_are_not_handed_to_other_trajectories(datasette):
     page = await read(datasette, 2, "?branch=1&start=0&full=1")
-    assert links(page, "next") == [f"{BASE}/3"]
-    assert links(await read(datasette, 2, "?view=raw"), "next") == [f"{BASE}/3?view=raw"]
+    assert links(page, "next") == [f"{BASE}/4"]
+    assert links(await read(datasette, 2, "?view=raw"), "next") == [f"{BASE}/4?view=raw"]
 
 
 @pytest.mark.parametrize(("number", "words_", "other"), [(3, "the worst", 2), (2, "the best", 3), (4, "the best", 3)])
