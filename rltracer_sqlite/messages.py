@@ -74,24 +74,24 @@ def _tool_definition(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": known, **rest}
 
 
-def content_text(content: Any) -> str:
-    """Return the text of a message's content; a part that is no text is named in square brackets."""
+def content_text(content: Any, gap: str = "") -> str:
+    """Return the text of a message's content; a part that is no text is named in square brackets, between gaps."""
     if isinstance(content, str):
         return content
     if content is None:
         return ""
     if isinstance(content, Sequence):
-        return "".join(_part_text(part) for part in content)
+        return "".join(_part_text(part, gap) for part in content)
     return _text(content)
 
 
-def _part_text(part: Any) -> str:
+def _part_text(part: Any, gap: str = "") -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping):
         if isinstance(part.get("text"), str):
             return str(part["text"])
-        return f"[{part.get('type') or 'part'}]"
+        return f"{gap}[{part.get('type') or 'part'}]{gap}"
     return _text(part)
 
 
@@ -154,7 +154,7 @@ def is_empty(context: Sequence[Mapping[str, Any]]) -> bool:
 def preview(context: Sequence[Mapping[str, Any]]) -> str:
     """Return the first user text of a prompt in one line, cut at PREVIEW_CHARACTERS."""
     ordered = sorted(context, key=lambda message: message.get("role") != "user")
-    lines = (one_line(content_text(message.get("content"))) for message in ordered)
+    lines = (one_line(content_text(message.get("content"), " ")) for message in ordered)
     return next((line for line in lines if line), EMPTY_PREVIEW)
 
 

@@ -175,6 +175,18 @@ def test_the_preview_is_the_first_text_of_the_user() -> None:
     assert preview(context[:1]) == "be nice"
 
 
+@pytest.mark.parametrize(
+    ("parts", "line"),
+    [
+        (["Which picture?", {"type": "image_url", "image_url": {"url": "data:"}}], "Which picture? [image_url]"),
+        ([{"type": "image"}, {"type": "text", "text": "or this"}, "?"], "[image] or this?"),
+        ([{"type": "image"}, {"type": "image"}], "[image] [image]"),
+    ],
+)
+def test_what_is_no_text_stands_apart_in_a_preview(parts: list[Any], line: str) -> None:
+    assert preview([{"role": "user", "content": parts}]) == line
+
+
 @pytest.mark.parametrize("text", ["x" * 1_000_000, " " * 1_000_000 + "x", "x y " * 300_000, "x\0" * 5000])
 def test_a_long_text_is_cut_to_one_line(text: str) -> None:
     assert len(one_line(text)) <= PREVIEW_CHARACTERS

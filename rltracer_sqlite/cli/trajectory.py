@@ -75,7 +75,7 @@ def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[
     if message.get("reasoning_content"):
         yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full)
     if message.get("content"):
-        yield from _text(content_text(message["content"]), is_full)
+        yield from _text(content_text(message["content"], " "), is_full)
     for call in message.get("tool_calls", ()):
         function = call["function"]
         yield from _text(f"→ {function['name']}({function['arguments']})", is_full)
