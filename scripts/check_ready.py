@@ -13,8 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-LEFT_ALONE = shutil.ignore_patterns(".git", ".venv*", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from distributions import LEFT_ALONE, ROOT
+
 PINNED = re.compile(r"@[0-9a-f]{40} # (v\d+)\S*")
 
 

@@ -2,30 +2,29 @@
 
 python scripts/check_release.py                    # builds into a temporary folder with uv, twice
 python scripts/check_release.py dist --tag v0.1.0  # also that dist/ holds these bytes, and that the tag fits
+python scripts/check_release.py --python python3.10 --python python3.14
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from distributions import ROOT, sdist_faults, tag_fits, version_of, wheel_faults
-
-LEFT_ALONE = shutil.ignore_patterns(".git", ".venv*", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
+from distributions import LEFT_ALONE, ROOT, sdist_faults, tag_fits, version_of, wheel_faults
+from installed_wheel import faults_on
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dist", nargs="?", type=Path, help="a folder with the two files that will be published")
     parser.add_argument("--tag", help="the tag of the release")
+    parser.add_argument("--python", action="append", help="a Python to try the wheel on, once or more; else this one")
     parser.add_argument("--no-install", action="store_true", help="do not install the wheel")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -40,8 +39,8 @@ def main() -> int:
         if options.tag is not None and not tag_fits(options.tag, version_of(wheel)):
             faults.append(f"the tag {options.tag!r} is not the version {version_of(wheel)} or v{version_of(wheel)}")
         faults += strict_faults(first)
-        if not options.no_install:
-            faults += install_faults(wheel, scratch / "installed")
+        for number, python in enumerate([] if options.no_install else options.python or [sys.executable]):
+            faults += faults_on(python, wheel, scratch / f"installed-{number}")
         for fault in faults:
             print(fault, file=sys.stderr)
         if not faults:
@@ -77,31 +76,6 @@ def strict_faults(distributions: tuple[Path, Path]) -> list[str]:
     """Return what `twine check --strict` says against the metadata and the README as PyPI renders it."""
     done = subprocess.run(["twine", "check", "--strict", *distributions], capture_output=True, text=True)
     return [] if done.returncode == 0 else [f"twine check --strict: {done.stdout}{done.stderr}"]
-
-
-def install_faults(wheel: Path, folder: Path) -> list[str]:
-    """Install the wheel into a new environment, make the demo there with its own commands, and ask it something."""
-    venv.create(folder, with_pip=True)
-    programs = folder / ("Scripts" if os.name == "nt" else "bin")
-    question = "select count(*) > 100 as many from trajectories"
-    commands = [
-        [programs / "python", "-m", "pip", "install", "--quiet", wheel],
-        [programs / "python", "-m", "pip", "check", "--quiet"],
-        [programs / "rltracer-index", "--help"],
-        [programs / "rltracer-viz", "--help"],
-        [programs / "rltracer", "demo", "demo", "--no-serve"],
-        [programs / "sqlite-utils", "query", "demo/demo.sqlite", question, "--csv", "--no-headers"],
-        [programs / "datasette", "plugins"],
-    ]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["RLTRACER_HOME"] = str(folder / "home")
-    said = ""
-    for command in commands:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            return [f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stdout}{done.stderr}"]
-        said = said + done.stdout
-    return [] if "\n1\n" in said and "rltracer" in done.stdout else [f"the demo of the wheel does not answer: {said}"]
 
 
 if __name__ == "__main__":

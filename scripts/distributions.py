@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("datasette_rltracer", "rltracer_sqlite")
 MAX_FILE_BYTES = 1_000_000
+# What a copy of this tree has no use for.
+LEFT_ALONE = shutil.ignore_patterns(".git", ".venv*", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
 
 # Runs, their indexes, data sets and plots are made, and none belongs into a package.
 GENERATED = re.compile(

@@ -12,6 +12,11 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test depends on a clock: a busy machine is slow at any of them.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 
 def pytest_report_header() -> str:

@@ -109,6 +109,23 @@ def test_growing_and_rewriting_are_the_same_too(tmp_path: Path) -> None:
     assert dump(tmp_path / "2.sqlite") == dump(tmp_path / "1.sqlite")
 
 
+@pytest.mark.parametrize(("platform", "tasks", "method"), [
+    ("linux", ["1"], "fork"), ("linux", ["1", "2"], "spawn"), ("linux", None, "spawn"), ("darwin", ["1"], "spawn"),
+])  # fmt: skip
+def test_processes_are_forked_only_where_that_is_safe(
+    platform: str, tasks: list[str] | None, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listdir(folder: str) -> list[str]:
+        if tasks is None:
+            raise FileNotFoundError(folder)
+        return tasks
+
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    monkeypatch.setattr("os.listdir", listdir)
+    assert parallel._start_method() == method
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 @pytest.mark.parametrize("name", ["odd lines", "verl"])
 def test_processes_may_be_started_in_any_way(

@@ -16,7 +16,6 @@ from scripts.distributions import ROOT, faults, sdist_faults, tag_fits, version_
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 with_workflows = pytest.mark.skipif(not WORKFLOWS, reason="a source distribution has no workflows")
-TREE = shutil.ignore_patterns(".git", ".venv*", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
 PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
 
@@ -34,7 +33,7 @@ def test_the_same_files_make_the_same_bytes_and_hold_what_they_should(
 ) -> None:
     pytest.importorskip("hatchling.build")
     copy = tmp_path / "elsewhere"
-    shutil.copytree(ROOT, copy, ignore=TREE)
+    shutil.copytree(ROOT, copy, ignore=distributions.LEFT_ALONE)
     for path in copy.rglob("*"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
     (copy / "demo").mkdir()

@@ -10,14 +10,16 @@ from pathlib import Path
 from .database import IndexFileError
 
 POLL_SECONDS = 0.05
+LOCAL = "Put the index on a local disk: SQLite needs locks of files as well."
 WRITING, WATCHING = "-lock", "-watch"  # endings of the files: a watcher writes, and between times leaves that to others
 
 
 class WriterLock:
     """The right to write to an index. `with WriterLock(path, "indexing", wait=30):`
 
-    Raises IndexFileError, naming who holds it, when the lock is not free within `wait` seconds. Where a system
-    has no file locks, SQLite's own locking is all there is. `right` is WATCHING for the right to be its only watcher.
+    Raises IndexFileError, naming who holds it, when the lock is not free within `wait` seconds, and where the file
+    system has no locks. Where Python has none, as on Windows, SQLite's own locking is all there is. `right` is
+    WATCHING for the right to be its only watcher.
     """
 
     def __init__(self, database: Path, purpose: str, wait: float = 0.0, right: str = WRITING) -> None:
@@ -39,7 +41,11 @@ class WriterLock:
                 raise IndexFileError(f"{self.database} cannot be written: {error.strerror}.") from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except OSError as error:
+                if not isinstance(error, BlockingIOError):  # as on Lustre that is mounted without locks
+                    self.file.unlink(missing_ok=True)
+                    os.close(descriptor)
+                    raise IndexFileError(f"{self.database} cannot be locked: {error.strerror}. {LOCAL}") from None
                 holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
                 os.close(descriptor)
                 if time.monotonic() >= deadline:

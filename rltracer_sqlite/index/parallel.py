@@ -167,9 +167,12 @@ def _work(connection: Connection, source: Source, root: Root, inherited: list[Co
 
 def _start_method() -> str:
     """Return "fork", which is by far the cheapest, where it is safe: another thread might hold a lock."""
-    if sys.platform != "linux" or threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:
+    if sys.platform != "linux" or threading.active_count() > 1:
         return "spawn"
-    return "fork"
+    try:
+        return "fork" if len(os.listdir("/proc/self/task")) == 1 else "spawn"
+    except OSError:  # no /proc
+        return "spawn"
 
 
 def _forks(context: BaseContext) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -124,3 +125,15 @@ def test_a_database_that_somebody_writes_to_is_left_alone(run: Path, whole: Path
         for command in (("index", database, run), ("index", database, run, "--rebuild")):
             assert f"is in use: process {os.getpid()} is indexing" in sentence(called(*command))
     assert database.read_bytes() == before
+
+
+def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rltracer_sqlite.index.lock import IndexFileError, WriterLock
+
+    def flock(descriptor: object, operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(IndexFileError, match=r"x\.sqlite cannot be locked: Function not implemented\. Put"):
+        WriterLock(tmp_path / "x.sqlite", "indexing", wait=9).__enter__()
+    assert names(tmp_path) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite.cli.index import main
 from rltracer_sqlite.sources import files
 from rltracer_sqlite.sources.seekable import SeekableZstd
+from tests.indexing import index
+from tests.layouts import append, message, trace
 
 PROGRAM = """
 import os, pkgutil, signal, sys
@@ -100,3 +104,24 @@ def test_packed_files_are_read_without_pread(has_table: bool, tmp_path: Path, mo
         assert reader.size() == len(content)
     finally:
         reader.close()
+
+
+def test_a_database_that_windows_holds_open_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(source: object, target: object) -> None:
+        raise PermissionError(errno.EACCES, "Access is denied", str(target))
+
+    append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", trace([message("user", "why?")], id="one"))
+    index(tmp_path / "x.sqlite", tmp_path / "run")
+    before = (tmp_path / "x.sqlite").read_bytes()
+    monkeypatch.setattr("os.replace", refused)
+    monkeypatch.setattr(
+        "sys.argv", ["rltracer-index", "--rebuild", "--quiet", str(tmp_path / "x.sqlite"), str(tmp_path / "run")]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = f"Error: {tmp_path / 'x.sqlite'} cannot be used: Access is denied."
+    assert (ended.value.code, capsys.readouterr().err.splitlines()[-1:]) == (1, [said])
+    assert (tmp_path / "x.sqlite").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x.sqlite"]
