@@ -138,6 +138,7 @@ async def pages(path: Path) -> int:
 
 
 def main(folder: Path) -> int:
+    """Measure building and searching; return how many pages took longer than they may."""
     path = make(folder)
     print(f"SQLite {sqlite3.sqlite_version}, Datasette {installed.__version__}, {TRAJECTORIES:,} trajectories")
     print(build(path))

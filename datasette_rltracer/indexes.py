@@ -7,8 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from rltracer_sqlite.describe import table_metadata
-from rltracer_sqlite.index.database import APPLICATION_ID
-from rltracer_sqlite.index.queries import is_index
+from rltracer_sqlite.index.database import APPLICATION_ID, is_index
 from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_text
 
 from . import compat

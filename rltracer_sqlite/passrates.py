@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .index.columns import resolve_path
+from .index.views import WINDOW_SIZES as WINDOW_SIZES
 
-WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # the sizes that the view prompt_windows knows
 NORMAL_QUANTILE = 1.959963984540054  # two-sided 95 %
 
 

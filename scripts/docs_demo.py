@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
@@ -19,8 +20,9 @@ WIDTH = 60
 
 @cache
 def demo() -> Path:
-    """Return the folder with the demo's `run` and its index `demo.sqlite`, made once per process."""
+    """Return a folder in which the demo was made, once per process, at whose end it is removed."""
     folder = Path(tempfile.mkdtemp(prefix="rltracer-docs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["RLTRACER_HOME"] = str(folder / "home")
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     with here(folder), contextlib.redirect_stdout(io.StringIO()):

@@ -54,4 +54,4 @@ def _number(value: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.2f} s" if value >= 0.1 else f"{value * 1000:.2g} ms"
+    return f"{value:.2f} s" if value >= 0.1 else f"{value * 1000:.2g} ms" if value < 0.01 else f"{value * 1000:.0f} ms"

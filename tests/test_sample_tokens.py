@@ -15,9 +15,9 @@ from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.messages import normal_message, tool_definitions
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
-from rltracer_sqlite.sample.rendering import branches
 from rltracer_sqlite.sample.vocabulary import learn
 from rltracer_sqlite.sources import source_for
+from rltracer_sqlite.sources.prime_rl.graph import branch_paths
 from rltracer_sqlite.tokens import load_tokenizer, parse_conversation
 from tests.indexing import rows, value
 from tests.test_sample import Record, traces
@@ -68,7 +68,7 @@ def test_word_problems_and_shell_jobs_of_the_last_step_have_tokens(run: Path) ->
 def test_a_branch_decodes_to_the_text_that_its_chat_template_writes(run: Path) -> None:
     tokenizer = load_tokenizer(run / "tokenizer")
     for trace in with_tokens(run):
-        for path in branches(trace["nodes"]):
+        for path in branch_paths(trace["nodes"]):
             messages = [normal_message(trace["nodes"][number]["message"]) for number in path]
             text = chatml(
                 [{**one, "content": one["content"] or ""} for one in messages], tool_definitions(trace["tools"])
@@ -118,7 +118,7 @@ def test_usage_counts_these_tokens(run: Path) -> None:
     for trace in with_tokens(run):
         for call in trace["calls"]:
             node, usage = trace["nodes"][call["node"]], call["usage"]
-            path = next(path for path in branches(trace["nodes"]) if call["node"] in path)
+            path = next(path for path in branch_paths(trace["nodes"]) if call["node"] in path)
             before = len(joined(trace, path[: path.index(call["node"])], "token_ids"))
             assert usage["completion_tokens"] == sum(node["mask"])
             assert usage["prompt_tokens"] == before + node["mask"].index(True)
@@ -152,7 +152,7 @@ def test_the_batch_and_the_notes_become_annotations_of_their_traces(run: Path, d
 
 def test_the_tokens_of_a_trajectory_are_merged_from_all_of_them(run: Path, database: Path) -> None:
     for trace in with_tokens(run, "effective"):
-        path = next(branches(trace["nodes"]))
+        path = branch_paths(trace["nodes"])[0]
         tokens = load(run, database, trace["id"]).tokens
         assert tokens is not None
         assert tokens.ids == joined(trace, path, "token_ids")

@@ -26,5 +26,4 @@ def analysis_peer(bench: Bench) -> Command:
 
 OPERATIONS = [
     Operation("analysis of M, all steps", analysis_ours, analysis_peer, bar=0.05),
-    # Exporting 1,000 rows from M, and indexing and exporting M from nothing, come here.
 ]

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..sources.base import SourceError
+from ..sources.base import PACKED, SourceError
 from ..sources.files import is_name_inside
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
@@ -59,7 +59,7 @@ def find_runs(root: Path) -> Found:
         count += what == FILE
         if count > MOST_FILES:
             break
-        if what != FILE or not path.endswith(ENDINGS) or SKIPPED_FILES.search(_name(path)):
+        if what != FILE or not _may_be_rollouts(path):
             continue
         folder, is_known = run_of(base, path)
         if is_known or not path.endswith(DOUBTFUL):
@@ -71,8 +71,8 @@ def find_runs(root: Path) -> Found:
 def run_of(root: Path, path: str) -> tuple[str, bool]:
     """Return the folder of the run that a file belongs to, by its path alone, and whether its place is a known one."""
     base = root.absolute().as_posix()
-    place = f"{base}/{path.removesuffix('.zst')}"
-    found = next((match for _, pattern in LAYOUTS if (match := pattern.search(place))), None)
+    place = f"{base}/{path.removesuffix(PACKED)}"
+    _, found = _layout_of(place)
     # Where the folder that is looked through lies inside a run itself, it stands for that run.
     folder = place.rpartition("/")[0] if found is None else place[: found.start()]
     names = folder[len(base) + 1 :].split("/") if len(folder) > len(base) else []
@@ -92,10 +92,9 @@ def several_runs(root: Path) -> list[str]:
     places: dict[str, str] = {}
     is_shared = False
     for path, what in walk(root, SKIPPED_FOLDERS):
-        if what != FILE or not path.endswith(ENDINGS) or SKIPPED_FILES.search(_name(path)):
+        if what != FILE or not _may_be_rollouts(path):
             continue
-        place = f"{base}/{path.removesuffix('.zst')}"
-        layout, match = next(((name, found) for name, told in LAYOUTS if (found := told.search(place))), ("", None))
+        layout, match = _layout_of(f"{base}/{path.removesuffix(PACKED)}")
         if match is None or layout == "evals":
             continue
         folder, _ = run_of(root, path)
@@ -120,8 +119,13 @@ def run_folder_path(root: Path, path: str) -> Path:
     return full
 
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".zst")
+def _may_be_rollouts(path: str) -> bool:
+    return path.endswith(ENDINGS) and not SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED))
+
+
+def _layout_of(place: str) -> tuple[str, re.Match[str] | None]:
+    """Return the layout that a path has by its end, and where in it; "" and None for no known one."""
+    return next(((name, match) for name, pattern in LAYOUTS if (match := pattern.search(place))), ("", None))
 
 
 def _add(runs: dict[str, RunFolder], folder: str, path: str, file: Path, is_known: bool) -> None:

@@ -9,14 +9,13 @@ from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
 from ..index.plan import fingerprints
-from ..sources.base import Locator, LocatorError, Source
+from ..sources.base import PACKED, Locator, LocatorError, Source
 from ..sources.files import open_inside, open_shard
 from ..sources.places import Root
 from ..sources.remote import RemoteRoot
 from .runs import OpenRun
 
 Read = TypeVar("Read")
-PACKED = ".zst"
 CHANGED = "{path} has changed since it was indexed. Index the run again, then export."
 
 # The order is that of the files, whatever the ids are.

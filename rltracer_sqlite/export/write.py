@@ -13,6 +13,7 @@ from typing import IO, Any
 import orjson
 
 from ..replacing import replacing as beside
+from ..sources.places import is_database
 from ..sources.remote_requests import is_url
 from .preferences import ExportError
 
@@ -22,7 +23,6 @@ GZIP_WINDOW = 31  # zlib's way to say gzip; its header then holds no time, so th
 ZSTD_LEVEL = 6
 CHUNK_BYTES = 1 << 16
 OTHERS = {".csv", ".tsv", ".sqlite", ".db", ".xlsx", ".html"}  # names that promise another format
-SQLITE = b"SQLite format 3\0"
 ENDINGS = {".gz": "gzip", ".zst": "zstd", ".parquet": "parquet"}
 
 
@@ -92,7 +92,7 @@ def refuse_target(path: Path, runs: Iterable[str], inputs: Iterable[Path] = ()) 
     for other in inputs:
         if other.exists() and place.samefile(other):
             raise ExportError(f"{path} is what the export reads ({other}); choose another name.")
-    if _is_database(place):
+    if is_database(place):
         raise ExportError(f"{path} is a database, and is not written over; choose another name.")
 
 
@@ -106,14 +106,6 @@ def _real_place(path: Path) -> Path:
     if is_loop:
         raise ExportError(f"{path} cannot be written: it is a link to itself.")
     return place
-
-
-def _is_database(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except OSError:
-        return False  # what may not be read may still be replaced
 
 
 def _lies_in(place: Path, folder: Path) -> bool:

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ..sources.base import LocatorError, Position, Shard, SourceError
+from ..sources.base import PACKED, LocatorError, Position, Shard, SourceError
 from ..sources.files import ByteReader, open_shard
 from ..sources.places import FileStatus, Root, base_folder, file_status
 from .database import transaction
@@ -157,7 +157,7 @@ def file_now(root: Root, shard: Shard) -> FileNow | None:
 
 def _size_and_time(status: FileStatus, shard: Shard) -> tuple[int, int]:
     # A chunk may have been sealed since the files were listed.
-    for file in (shard.file, f"{shard.path}.zst"):
+    for file in (shard.file, shard.path + PACKED):
         try:
             return status(file)
         except (OSError, LocatorError):

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..sources.base import Locator
-from .database import is_index
-
-__all__ = ["Run", "is_index", "list_prompts", "locators", "runs", "trajectory_row"]
 
 DEFAULT_SPLIT = "train"
 

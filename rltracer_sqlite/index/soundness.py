@@ -11,26 +11,26 @@ from functools import cache
 
 from .schema import TABLES
 
-PLAIN, COMPUTED = 0, 2  # how `pragma table_xinfo` marks a column
+PLAIN = 0  # how `pragma table_xinfo` marks a column that is not computed
 
 
-def odd_structure(connection: sqlite3.Connection) -> str | None:
+def odd_structure(connection: sqlite3.Connection, schema: str = "main") -> str | None:
     """Return what is not as in an index, such as "trajectories is no plain table", or None.
 
-    Tables, views and columns of one's own do no harm; nothing of ours reads them. What is missing is left to SQLite
-    to report.
+    `schema` is the name under which the database is attached. Tables, views and columns of one's own do no harm;
+    nothing of ours reads them. What is missing is left to SQLite to report.
     """
     expected = _columns()
-    kinds = {row[1]: (row[2], bool(row[5])) for row in connection.execute("pragma main.table_list")}
+    kinds = {row[1]: (row[2], bool(row[5])) for row in connection.execute(f"pragma {schema}.table_list")}
     for table, columns in expected.items():
         if table not in kinds:
             continue
         if kinds[table] != ("table", True):
             return f"{table} is no plain table"
-        for _, name, kind, _, _, _, hidden in connection.execute(f"pragma main.table_xinfo({table})"):
+        for _, name, kind, _, _, _, hidden in connection.execute(f"pragma {schema}.table_xinfo({table})"):
             if columns.get(name, (kind.lower(), PLAIN)) != (kind.lower(), hidden):
                 return f"{table}.{name} is no column as an index has it"
-    triggers = connection.execute("select name, tbl_name from sqlite_master where type = 'trigger' limit 100")
+    triggers = connection.execute(f"select name, tbl_name from {schema}.sqlite_master where type = 'trigger' limit 100")
     return next((f"{table} has a trigger" for _, table in triggers if table.lower() in expected), None)
 
 
@@ -45,7 +45,7 @@ def odd_values(connection: sqlite3.Connection) -> str | None:
 
 @cache
 def _columns() -> dict[str, dict[str, tuple[str, int]]]:
-    """Return the columns of each table of a new index: {table: {column: (type, PLAIN or COMPUTED)}}."""
+    """Return the columns of each table of a new index: {table: {column: (type, PLAIN or another mark)}}."""
     connection = sqlite3.connect(":memory:")
     connection.executescript(TABLES)
     tables = [row[0] for row in connection.execute("select name from sqlite_master where sql like '%strict'")]

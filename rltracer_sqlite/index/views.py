@@ -6,7 +6,7 @@ compared as a number.
 
 from __future__ import annotations
 
-WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)
+WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # steps
 # One for each size, since SQLite takes a condition on the size through one `group by` and not through two: a question
 # about one size would count all of them.
 WINDOW_SUMMARY = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .task import Record
@@ -47,18 +47,6 @@ def render_nodes(nodes: Sequence[Record], tools: Sequence[Record], cut: bool = F
             listed = tools if parent is None else ()
             rendered.append(Rendered(f"{after}{_turn(message, listed)}", ""))
     return rendered
-
-
-def branches(nodes: Sequence[Record]) -> Iterator[list[int]]:
-    """Yield each path from a root to a leaf as node numbers, in the order of the leaves."""
-    inner = {node.get("parent") for node in nodes}
-    for leaf in (number for number in range(len(nodes)) if number not in inner):
-        path: list[int] = []
-        current: int | None = leaf
-        while current is not None:
-            path.append(current)
-            current = nodes[current].get("parent")
-        yield path[::-1]
 
 
 def _turn(message: Record, tools: Sequence[Record]) -> str:

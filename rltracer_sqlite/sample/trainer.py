@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from .rendering import branches
+from ..sources.prime_rl.graph import branch_paths
 from .sampling import recompute
 from .task import Record
 
@@ -34,7 +34,7 @@ def trained_branches(episodes: Iterable[Record]) -> Iterator[Trained]:
     """Yield the branches of the episodes' traces that have tokens."""
     for episode in episodes:
         for trace in episode["traces"]:
-            for number, path in enumerate(branches(trace["nodes"])):
+            for number, path in enumerate(branch_paths(trace["nodes"])):
                 nodes = [trace["nodes"][place] for place in path]
                 if any(node.get("token_ids") for node in nodes):
                     yield _trained(trace["id"], number, episode["env"]["name"], nodes)

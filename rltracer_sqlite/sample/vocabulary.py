@@ -14,6 +14,8 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any
 
+from ..tokens.bytetable import byte_alphabet
+
 # A word with what stands before it, a digit, a run of signs, or white space: close to Qwen's pattern, in what
 # Python's regular expressions and those of the library have in common.
 WORDS = r"[^\r\n\w]?[^\W\d_]+|\d| ?(?:[^\s\w]|_)+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -24,14 +26,7 @@ ADDED = (*SPECIALS, *TAGS)
 Pair = tuple[int, int]
 
 
-def byte_characters() -> list[str]:
-    """Return the character that stands for each byte in such a file: itself if it prints, else one from U+0100 on."""
-    others = iter(range(0x100, 0x200))
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
-
-
-CHARACTERS = byte_characters()
+CHARACTERS = byte_alphabet()
 # Ids as in GPT-2 and Qwen: the printable bytes first.
 BYTE_IDS = {byte: number for number, byte in enumerate(sorted(range(256), key=lambda byte: CHARACTERS[byte]))}
 

@@ -84,7 +84,7 @@ def missing(root: Root) -> str:
 
 def nothing_found(root: Root) -> str:
     """Say in a sentence what lies at a place where no source finds rollouts."""
-    from .files import open_shard
+    from .files import IS_POINTER, LFS_POINTER, open_shard
     from .table.refused import refusal
 
     if reason := refusal(root):
@@ -92,8 +92,8 @@ def nothing_found(root: Root) -> str:
     if root.is_file():
         with open_shard(root, root.name) as reader:
             beginning, cut_off = reader.pread(min(64, reader.size()), 0), _is_cut_off(reader, root.name)
-        if beginning.startswith(b"version https://git-lfs"):
-            return f"{root} is a Git LFS pointer instead of the file itself; run git lfs pull."
+        if beginning.startswith(LFS_POINTER):
+            return f"{root} is {IS_POINTER}."
         if cut_off:
             return f"{root} is cut off: its end, which says where everything is, is missing."
         return f"{root} " + (f"holds no rollouts of a known format. {OWN_TABLES}" if beginning else "is empty.")

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from .places import Root
 
 
+PACKED = ".zst"  # behind the path of a shard whose file is compressed
+
+
+CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
+
+
 class SourceError(ValueError):
     """A run or a shard that cannot be read, in a sentence that says what to do."""
 

@@ -16,8 +16,6 @@ from ..model import Message, Trajectory
 from .base import Entry, Locator, Shard
 from .values import MAX_TEXT, place_of, place_uid
 
-CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
-
 
 def entry_of(
     shard: Shard,

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from .base import LocatorError
+from .base import PACKED, LocatorError, NotRollouts
 from .places import Root, base_folder
 from .remote import RemoteRoot
 
 MAX_RECORD_BYTES = 1 << 30
 MAX_OFFSET = 1 << 62
+LFS_POINTER = b"version https://git-lfs"
+IS_POINTER = "a Git LFS pointer instead of the file itself; run git lfs pull"
 # On Windows these are not names below a folder: drives, shares, streams of a file, devices, and the other separator.
 WINDOWS_ELSEWHERE = re.compile(
     r"[\\:]|(^|/)\s*(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³])\s*(\.[^/]*)?(/|$)", re.IGNORECASE
@@ -111,7 +113,7 @@ def _reader(root: Root, path: str) -> ByteReader:
     except FileNotFoundError:
         pass
     try:
-        packed = _opened(root, path + ".zst")
+        packed = _opened(root, path + PACKED)
     except FileNotFoundError:
         raise LocatorError(
             f"{path} cannot be read, since its name is not UTF-8; rename it."
@@ -186,6 +188,12 @@ def is_name_inside(path: str, windows: bool = os.name == "nt") -> bool:
     if not path or "\0" in path or path.startswith("/"):
         return False
     return not windows or WINDOWS_ELSEWHERE.search(path) is None
+
+
+def refuse_pointer(beginning: bytes) -> None:
+    """Raise NotRollouts for the beginning of a file that Git LFS has put in the place of the real one."""
+    if beginning.startswith(LFS_POINTER):
+        raise NotRollouts(IS_POINTER)
 
 
 class PlainFile:

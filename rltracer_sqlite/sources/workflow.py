@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..messages import normal_message
-from .base import START, Entry, Locator, LocatorError, NotRollouts, Position, Problem, Scanned, Shard
-from .conversation import CHANGED, entry_of, trajectory_of
+from .base import CHANGED, PACKED, START, Entry, Locator, LocatorError, NotRollouts, Position, Problem, Scanned, Shard
+from .conversation import entry_of, trajectory_of
 from .files import open_shard, read_bytes
 from .lines import Tail, complete_lines, decode_leniently
 from .places import Root
@@ -52,7 +52,7 @@ class WorkflowSource:
         from .table.files import files_below
 
         files = [root.name] if root.is_file() else list(files_below(root))
-        paths = {file.removesuffix(".zst"): file for file in sorted(files, reverse=True)}
+        paths = {file.removesuffix(PACKED): file for file in sorted(files, reverse=True)}
         return [Shard(path, file, "lines") for path, file in sorted(paths.items()) if path.endswith(".jsonl")]
 
     def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:

@@ -130,13 +130,14 @@ def _from_json(data: bytes) -> ByteTable | None:
     return ByteTable(b"".join(tokens), array("I", accumulate(map(len, tokens), initial=0)), tokenizer.added_tokens)
 
 
-def _alphabet() -> str:
+def byte_alphabet() -> str:
+    """Return the character that stands for each byte, from 0 to 255."""
     printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     others = iter(range(256, 512))
     return "".join(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))
 
 
-_ENCODING = codecs.charmap_build(_alphabet())
+_ENCODING = codecs.charmap_build(byte_alphabet())
 
 
 def _token_bytes(text: str) -> bytes:

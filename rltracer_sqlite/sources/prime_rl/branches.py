@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ...messages import normal_message
+from ...messages import normal_message, tool_definitions
 from ...model import Message
 from .graph import branch_paths
 
@@ -41,6 +41,11 @@ def node_message(node: Any) -> Message:
     """Return the normal message of a node; a node without one is an empty message."""
     message = node.get("message") if isinstance(node, dict) else None
     return normal_message(message if isinstance(message, dict) else {})
+
+
+def recorded_tools(trace: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the definitions of a trace's tools in OpenAI's nested form, under whichever name they were recorded."""
+    return tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools"))
 
 
 def _is_sampled(node: Any) -> bool:

@@ -12,14 +12,13 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from ...messages import tool_definitions
 from ...model import Trajectory
 from ..base import Locator, LocatorError
-from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
+from ..files import ByteReader, open_shard, read_place
 from ..places import Root
-from .branches import branches_of
+from .branches import branches_of, recorded_tools
 from .layout import TOKEN_LAYOUTS
-from .load import CHANGED, decoded_object, pick
+from .load import decoded_object, pick
 
 Load = Callable[[Root, Sequence[Locator]], Trajectory]
 LINES = ".jsonl"
@@ -86,17 +85,7 @@ def _read(root: Root, locators: Iterable[Locator]) -> Iterator[tuple[Locator, by
             if opened is None or opened[0] != locator.path:
                 stack.close()
                 opened = (locator.path, stack.enter_context(open_shard(root, locator.path)))
-            yield locator, _record(opened[1], locator)
-
-
-def _record(reader: ByteReader, locator: Locator) -> bytes:
-    offset, length = locator.byte_offset, locator.byte_length
-    if not all(type(number) is int for number in (offset, length)) or offset < 0 or not 0 < length <= MAX_RECORD_BYTES:
-        raise LocatorError(f"The place of a record in {locator.path!r} is out of range: {length} bytes at {offset}.")
-    raw = reader.pread(length, offset)
-    if len(raw) != length:
-        raise LocatorError(CHANGED.format(path=locator.path, what=f"it ends before byte {offset + length:,}"))
-    return raw
+            yield locator, read_place(opened[1], locator.path, locator.byte_offset, locator.byte_length)
 
 
 def _conversation(raw: bytes, locator: Locator) -> Trajectory:
@@ -109,7 +98,7 @@ def _conversation(raw: bytes, locator: Locator) -> Trajectory:
         branches=branches.messages,
         branch_nodes=branches.nodes,
         trained=branches.trained,
-        tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
+        tools=recorded_tools(trace),
     )
 
 

@@ -9,10 +9,9 @@ from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
 from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
 from ..places import Root
-from ..table.parquet import ParquetError, batched_rows, decoding
+from ..table.parquet import INSTALL, ParquetError, batched_rows, decoding
 from .samples import Batch, Found, Sample, finite
 
-INSTALL = "pip install 'datasette-rltracer[parquet]'"
 FACTS = ("task_type", "problem_id", "seed", "target_lengths", "task_rewards", "length_penalties", "step", "temperature")
 
 

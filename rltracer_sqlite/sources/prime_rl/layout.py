@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..base import Shard, SourceError
+from ..base import PACKED, Shard, SourceError
 from ..places import CLOSED, LINK, SKIPPED_FOLDERS, Root, base_folder, walk
 
-PACKED = ".zst"
 # Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
 PASSED_OVER = SKIPPED_FOLDERS | {"broadcasts", "live"}
 SKIPPED_FILES = re.compile(r"(\.index\.jsonl|^metrics\.jsonl|^index\.jsonl|^\..*)$")

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...messages import tool_definitions
 from ...model import Trajectory
-from ..base import Locator, LocatorError
+from ..base import CHANGED, Locator, LocatorError
 from ..files import read_bytes
 from ..lines import decode_leniently
 from ..places import Root
 from ..values import recorded_uid
-from .branches import branches_of
+from .branches import branches_of, recorded_tools
 from .layout import BINARY
 from .records import without_arrays
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from ...tokens.tokenizer import TextTokenizer
 
 DAMAGED_ARRAYS = "its token arrays are damaged in the file, and are left out"
-CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
 
 
 def load_lines(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None) -> Trajectory:
@@ -147,7 +145,7 @@ def _trajectory(
         branches=branches.messages,
         branch_nodes=branches.nodes,
         trained=branches.trained,
-        tools=tool_definitions(trace.get("tools") or trace.get("tool_defs") or trace.get("oai_tools")),
+        tools=recorded_tools(trace),
         raw=raw,
         record=trace,
         read_tokens=read_tokens,

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import msgpack
 
 from ..base import NotRollouts
-from ..files import MAX_RECORD_BYTES, ByteReader
+from ..files import MAX_RECORD_BYTES, ByteReader, refuse_pointer
 
 BLOCK = 1 << 20
 HEADER_BYTES = 32
 MAX_FIELDS = 64  # whose places are kept; no record has half as many
-LFS_POINTER = b"version https://git-lfs"
 NIL = 0xC0
 
 
@@ -51,8 +50,7 @@ def read_beginning(reader: ByteReader) -> Beginning:
     """Return what kind of shard this is. Raises NotRollouts for anything but prime-rl's MessagePack."""
     head = reader.pread(HEADER_BYTES, 0)
     outer = array_header(head, 0)
-    if head.startswith(LFS_POINTER):
-        raise NotRollouts("a Git LFS pointer instead of the file itself; run git lfs pull")
+    refuse_pointer(head)
     if outer is None:
         raise NotRollouts("no micro batches" if head else "an empty file")
     if outer[0] == 0:

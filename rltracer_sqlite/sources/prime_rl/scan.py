@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..base import Entry, NotRollouts, Position, Problem, Scanned, Shard, Update
-from ..files import ByteReader, open_shard
+from ..files import LFS_POINTER, ByteReader, open_shard, refuse_pointer
 from ..lines import Line, Tail, complete_lines, decode_leniently
 from ..places import Root
 from .entries import trace_entries, update
@@ -20,7 +20,6 @@ COMMIT_BYTES = 1 << 26
 PROBE_LINES = 100  # of a file in no known layout, before it is put aside
 PROBE_BYTES = 16 << 20
 SHORT = 64  # bytes; a longer blank line is told as a problem
-LFS_POINTER = b"version https://git-lfs"
 # What else these systems write as JSONL: known, and no trajectories.
 OTHER_KINDS = {
     "index_row": "an index of the stream, not records",
@@ -103,7 +102,7 @@ def _is_enough(committed: Position, number: int, after: int) -> bool:
 
 def _tail(reader: ByteReader, tail: Tail, number: int) -> Iterator[Problem | Position]:
     if tail.offset == 0 and tail.length:
-        _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
+        refuse_pointer(reader.pread(len(LFS_POINTER), 0))
     yield Position(tail.offset, number, tail.length)
     if tail.length and reader.is_packed:
         # Nothing is appended to a compressed file: the rest of the line will not come.
@@ -131,7 +130,7 @@ def _line(line: Line, shard: Shard, number: int) -> Sequence[Entry | Update | Pr
                 return found
             return [*(Problem(number, offset, length, f"read in part: {remark}") for remark in remarks), *found]
     if offset == 0:
-        _refuse_pointer(bytes(buffer[start : start + len(LFS_POINTER)]))
+        refuse_pointer(bytes(buffer[start : start + len(LFS_POINTER)]))
     return [Problem(number, offset, length, f"not readable: {reason}")]
 
 
@@ -162,8 +161,3 @@ def _what(record: Record, line: Line) -> str:
         value = None
     names = [str(name)[:40] for name in value] if isinstance(value, dict) else []
     return "keys: " + ", ".join(names[:8]) + (" …" if len(names) > 8 else "") if names else "no keys"
-
-
-def _refuse_pointer(beginning: bytes) -> None:
-    if beginning.startswith(LFS_POINTER):
-        raise NotRollouts("a Git LFS pointer instead of the file itself; run git lfs pull")

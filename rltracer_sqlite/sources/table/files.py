@@ -7,11 +7,10 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import PurePosixPath
 
-from ..base import Shard, SourceError
+from ..base import PACKED, Shard, SourceError
 from ..places import CLOSED, SKIPPED_FOLDERS, Root, base_folder, walk
 from .mapping import ENDINGS, Mapping
 
-PACKED = ".zst"
 ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
 LAYOUTS = {".parquet": "parquet", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 MOST_VISITED = 50_000  # files looked at before a folder is said not to be recognised

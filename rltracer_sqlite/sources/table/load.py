@@ -7,19 +7,18 @@ from typing import NamedTuple
 
 from ...model import Trajectory
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
-from ..base import Locator, LocatorError, Shard
-from ..conversation import CHANGED, trajectory_of
+from ..base import CHANGED, Locator, LocatorError, Shard
+from ..conversation import trajectory_of
 from ..files import read_bytes
 from ..places import Root
 from ..values import logprob_summary
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
 from .parquet import NumberedRows
-from .rows import Row, RowError, expand, read_object
+from .rows import BOM, Row, RowError, expand, read_object
 from .shapes import shape_of
 from .sqlite import load_sqlite_row
 
-BOM = b"\xef\xbb\xbf"
 NUMBERED = ("parquet", "sqlite")  # files whose rows have a number instead of a place in the bytes
 
 

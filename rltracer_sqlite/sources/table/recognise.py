@@ -13,7 +13,7 @@ from .files import MOST_VISITED, candidates, describe
 from .framing import array_elements, is_array
 from .mapping import Mapping
 from .parquet import ParquetError, has_pyarrow, parquet_rows
-from .rows import Row, read_object
+from .rows import BOM, Row, read_object
 from .shapes import shape_of
 from .sqlite import sqlite_rows
 
@@ -74,4 +74,4 @@ def _records(reader: ByteReader, layout: str) -> Iterator[bytes]:
         if isinstance(line, Tail):
             yield reader.pread(line.length, line.offset)
         else:
-            yield bytes(line.buffer[line.start : line.end]).removeprefix(b"\xef\xbb\xbf")
+            yield bytes(line.buffer[line.start : line.end]).removeprefix(BOM)

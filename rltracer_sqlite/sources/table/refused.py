@@ -13,7 +13,7 @@ from typing import IO, cast
 from ..base import SourceError
 from ..byte_file import ByteFile
 from ..files import open_shard
-from ..places import Root, base_folder
+from ..places import SQLITE_HEADER, Root, base_folder
 from ..remote import RemoteRoot
 from .built_in import PRESETS, preset
 from .files import describe, files_below
@@ -145,7 +145,7 @@ TESTS: tuple[Callable[[_File], str | None], ...] = (
 
 
 def _is_database(file: _File) -> bool:
-    return file.suffix in (".db", ".sqlite", ".sqlite3") and file.head[:15] == b"SQLite format 3"
+    return file.suffix in (".db", ".sqlite", ".sqlite3") and file.head.startswith(SQLITE_HEADER)
 
 
 def _aside(file: _File) -> str | None:

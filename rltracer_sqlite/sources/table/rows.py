@@ -15,6 +15,7 @@ from .mapping import Shape
 Raw = msgspec.Raw
 OBJECT = msgspec.json.Decoder(dict[str, Raw])
 LIST = msgspec.json.Decoder(list[Raw])
+BOM = b"\xef\xbb\xbf"  # before a text, by some writers
 KINDS = {b'"': "text", b"[": "list", b"{": "object", b"t": "boolean", b"f": "boolean", b"n": "null"}
 
 
@@ -132,7 +133,7 @@ def expand(row: Row, shape: Shape) -> Iterator[tuple[int | None, Row]]:
     if shape.layout == "columns":
         yield from enumerate(_transposed(row, [n for n in row.cells if row.kind(n) == "list"], "columns"))
     elif shape.layout == "singletons":
-        yield None, _unwrapped(row)
+        yield None, unwrapped(row)
     elif shape.explode:
         yield from enumerate(_transposed(row, [n for n in shape.explode if row.kind(n) == "list"], "lists"))
     elif shape.variants:
@@ -158,7 +159,8 @@ def _are_numbers(cells: list[Any]) -> bool:
     return "number" in kinds and kinds <= {"number", "null"}
 
 
-def _unwrapped(row: Row) -> Row:
+def unwrapped(row: Row) -> Row:
+    """Return a row whose lists of one value are that value. Raises RowError for a list of another length."""
     cells = {}
     for name, cell in row.cells.items():
         if row.kind(name) == "list":

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...tokens.families import find_family
 from .columns import MOST_NAMES, paths_of
-from .rows import Row, elements, json_text
+from .rows import Row, elements, json_text, unwrapped
 
 ROWS = 20
 MOST_MESSAGES, LONGEST_ROLE, MOST_ROLES = 200, 30, 8
@@ -155,7 +155,7 @@ def _layout(records: Sequence[Row]) -> tuple[str, list[Row], str]:
     if any(len(found) != 1 for found in lengths):
         return "rows", list(records), ""
     if all(found == {1} for found in lengths):
-        return "singletons", [_unwrapped(record) for record in records], "every value is a list of one"
+        return "singletons", [unwrapped(record) for record in records], "every value is a list of one"
     rows = [row for record in records[:2] for row in _columns(record)]
     return "columns", rows, "every record is an object of lists of one length"
 
@@ -166,11 +166,6 @@ def _lengths(record: Row) -> set[int]:
     if len(lists) < 2 or any(record.kind(name) not in ("list", "number", "null") for name in record.cells):
         return set()
     return {len(elements(record.cells[name])) for name in lists}
-
-
-def _unwrapped(record: Row) -> Row:
-    cells = record.cells.items()
-    return Row({name: elements(cell)[0] if record.kind(name) == "list" else cell for name, cell in cells})
 
 
 def _columns(record: Row) -> list[Row]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...tokens.tokenizer import TextTokenizer
-from ..base import NotRollouts, Position, Problem, Shard
-from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
+from ..base import Position, Problem, Shard
+from ..files import LFS_POINTER, MAX_RECORD_BYTES, ByteReader, open_shard, refuse_pointer
 from ..lines import Tail, complete_lines
 from ..places import Root
 from .entries import Place
@@ -16,11 +16,8 @@ from .mapping import Mapping
 from .parquet import ParquetError, parquet_rows
 from .records import RecordReader
 from .repeats import repeated_rows
-from .rows import Row, read_object
+from .rows import BOM, Row, read_object
 from .sqlite import sqlite_rows
-
-LFS_POINTER = b"version https://git-lfs"
-BOM = b"\xef\xbb\xbf"
 
 
 def table_findings(
@@ -75,7 +72,7 @@ class _Scan:
                 tail, number = Tail(tail.offset + tail.length, 0), number + 1
                 yield Read(number, tail.offset, self.records.fitted)
         if tail.offset == 0 and tail.length:
-            _refuse_pointer(reader.pread(len(LFS_POINTER), 0))
+            refuse_pointer(reader.pread(len(LFS_POINTER), 0))
         yield Position(tail.offset, number, tail.length)
 
     def array(self, reader: ByteReader) -> Iterator[Finding]:
@@ -124,7 +121,7 @@ class _Scan:
         try:
             cells, remark = read_object(data[3:] if offset == 0 and data[:3] == BOM else data)
         except ValueError as error:
-            _refuse_pointer(bytes(data[: len(LFS_POINTER)]))
+            refuse_pointer(bytes(data[: len(LFS_POINTER)]))
             yield Problem(line, offset, length, f"not readable: {error}")
             return
         if remark:
@@ -138,8 +135,3 @@ def _is_object(data: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _refuse_pointer(beginning: bytes) -> None:
-    if beginning.startswith(LFS_POINTER):
-        raise NotRollouts("a Git LFS pointer instead of the file itself; run git lfs pull")
