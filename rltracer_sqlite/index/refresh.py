@@ -88,7 +88,7 @@ def refresh_run(
     with transaction(connection):
         if writer.replaced or done.removed:
             writer.columns.recount()
-            writer.rule_without_label()
+            writer.rule.choose_without_label(writer.columns)
         refresh_steps(connection, run_id)
         connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), run_id))
     make_missing(connection)

@@ -7,8 +7,8 @@ import sqlite3
 from ..sources.base import Source, SourceError
 from ..sources.places import Root
 from .database import transaction
-from .rows import DEFAULT_SUCCESS
 from .statistics import apply_success, refresh_steps, utc_now
+from .success import DEFAULT_SUCCESS
 
 
 def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name: str | None = None) -> int:
