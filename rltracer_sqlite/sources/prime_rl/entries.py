@@ -9,7 +9,7 @@ from ... import messages as normal
 from ..base import Entry, Problem, Shard, Update
 from ..values import MAX_TEXT, add_values, flag, integer, number, place_uid, recorded_uid, reward_path, short
 from .identity import decoded, identify, prompt_nodes, prompt_of, recorded_prompt
-from .records import Node, Record, Reward, Task
+from .record_types import Node, Record, Reward, Task
 
 # verifiers' names for a limit that cut a rollout off.
 LIMITS = {

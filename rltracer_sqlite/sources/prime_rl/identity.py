@@ -12,7 +12,7 @@ import msgspec
 from ... import messages as normal
 from ..base import Entry
 from ..values import recorded_uid, short
-from .records import ANY, NOTHING, Node, Raw, Record, Task, TaskData, is_there
+from .record_types import ANY, NOTHING, Node, Raw, Record, Task, TaskData, is_there
 
 KNOWN_PROMPTS = 1024  # prompts whose key and preview are remembered
 SHORT_PROMPT = 1 << 14  # bytes; only prompts up to this length are

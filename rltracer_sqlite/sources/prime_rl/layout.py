@@ -1,6 +1,6 @@
 """Where prime-rl and verifiers put their files: shards, steps and splits from paths, without opening anything.
 
-A path only suggests what a file holds; what each line is, its content decides (`records`). The layouts are those
+A path only suggests what a file holds; what each line is, its content decides (`record_types`). The layouts are those
 of prime-rl from 2025-12 to 2026-09 and of verifiers' evaluations; docs/formats.md lists them.
 """
 

@@ -12,7 +12,8 @@ from ..files import LFS_POINTER, ByteReader, open_shard, refuse_pointer
 from ..lines import Line, Tail, complete_lines, decode_leniently
 from ..places import Root
 from .entries import trace_entries, update
-from .records import Record, copied, kind, read_leniently, read_record
+from .record_types import Record, kind
+from .records import copied, read_leniently, read_record
 from .v0 import flat_values, v0_entry
 
 COMMIT_RECORDS = 4000

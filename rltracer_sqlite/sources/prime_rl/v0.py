@@ -12,7 +12,7 @@ from ..lines import decode_leniently
 from ..values import add_values, flag, integer, place_uid, recorded_uid, short
 from .entries import common, error_type
 from .identity import decoded, identify, prompt_of, truth_hash
-from .records import MESSAGES, Raw, Record
+from .record_types import MESSAGES, Raw, Record
 
 # The top-level values of a row that are its own, and no metric written flat beside it.
 OWN_FIELDS = {
