@@ -103,13 +103,13 @@ def command(
 
 
 def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: float) -> None:
-    from .indexing import refuse_merging
+    from .indexing import refuse_merging_unread
     from .watch import watch_runs
 
     if options.rebuild or options.discover:
         raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
     for root in runs:
-        refuse_merging(root, options, database)
+        refuse_merging_unread(root, options, database)
     watch_runs(database, runs, options, every)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable
-from .places import refuse_several
+from .places import refuse_mixed, refuse_several
 
 if TYPE_CHECKING:
     import sqlite3
@@ -107,17 +107,30 @@ def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tu
     for root in roots:
         try:
             source = find_source(root, options)
-            refuse_merging(root, options, shown)
+            refuse_merging(root, options, shown, source)
             found.append((root, source))
         except SourceError as error:
             faults.append(str(error))
     return found, faults
 
 
-def refuse_merging(root: Root, options: Options, database: Path) -> None:
+def refuse_merging(root: Root, options: Options, database: Path, source: Source) -> None:
     """Raise SourceError for a folder of several runs, unless it is named as one or is one in the database already."""
     if options.name is None and not _is_known(root, database):
         refuse_several(root, ". With --name they are read as one run.")
+        if options.mapping is None:
+            refuse_mixed(root, source)
+
+
+def refuse_merging_unread(root: Root, options: Options, database: Path) -> None:
+    """Do as `refuse_merging` where the run may not be there yet; what is wrong with one is told when it is read."""
+    from ..sources.base import SourceError
+
+    try:
+        source = find_source(root, options)
+    except SourceError:
+        return
+    refuse_merging(root, options, database, source)
 
 
 def _is_known(root: Root, database: Path) -> bool:

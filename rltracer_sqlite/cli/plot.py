@@ -47,7 +47,8 @@ def command(
 ) -> None:
     """Draw a chart of a run in DATABASE, the same as on its page.
 
-    CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures.
+    CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. A file of the same name is
+    replaced; where there is nothing to draw, none is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
@@ -70,6 +71,8 @@ def command(
         filters = Filters(run_id, split or "", env or "", first, last, window)
         try:
             rows, description = _drawn(connection, name, filters)
+            if not rows:
+                raise click.ClickException(printable(_why_nothing(connection, run_id)))
             content = _rendered(name, rows, description, output.suffix.lower(), theme, scale)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
@@ -104,6 +107,22 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters) -> tupl
     provide_square_root(connection)
     rows = read_rows(connection, plan_query(chart, filters, find_span(connection, filters.run_id)))
     return rows, describe_rows(chart, rows)
+
+
+def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:
+    """Return why a chart has nothing to draw: most of them draw what is scored over the steps."""
+    name, path, scored, steps = connection.execute(
+        """
+        select r.name, r.success_path, coalesce(sum(g.scored), 0), count(g.step)
+        from runs r left join prompt_groups g on g.run_id = r.id where r.id = ?
+        """,
+        (run_id,),
+    ).fetchone()
+    if not scored:
+        return f"Nothing to draw: no trajectory of {name} records {path}. rltracer success sets another rule."
+    if not steps:
+        return f"Nothing to draw: {name} records no steps."
+    return f"Nothing to draw: {name} has nothing of the kind where it was looked for."
 
 
 def _rendered(chart: str, rows: list[dict[str, Any]], description: str, ending: str, theme: str, scale: float) -> bytes:

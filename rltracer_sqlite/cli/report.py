@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .indexing import Options
 
 MAX_ASIDE = 10
+OWN_TOKENIZERS = ("tokenizer/tokenizer.json", "tokenizer.json")  # where a run may keep its tokenizer
+TOKEN_LAYOUTS = {"training_batch", "batches", "micro_batches", "token_exports"}
 COMMANDS = ("  datasette ", "  rltracer ")  # lines that are copied whole
 
 
@@ -55,8 +57,10 @@ def summary(
     for result in results:
         lines += run_lines(connection, result, options.discover, options.rule is not None)
     read = sum(result.read_bytes for result in results)
-    if any(counts(connection, result.run_id)["problems"] for result in results):
-        which = f" --name {quote(_name(connection, results))}" if _run_count(connection) > 1 else ""
+    faulty = [result.run_id for result in results if counts(connection, result.run_id)["problems"]]
+    if faulty:
+        is_one_of_several = len(faulty) == 1 and _run_count(connection) > 1
+        which = f" --run {quote(_name(connection, faulty[0]))}" if is_one_of_several else ""
         lines.append("Problems are in the table problems. List them with:")
         lines.append(f"  rltracer inspect {quote(str(database))}{which} --problems")
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
@@ -83,9 +87,7 @@ def _run_count(connection: sqlite3.Connection) -> int:
     return int(connection.execute("select count(*) from runs").fetchone()[0])
 
 
-def _name(connection: sqlite3.Connection, results: list[Refreshed]) -> str:
-    """Return the name of the first run that has problems."""
-    run_id = next(result.run_id for result in results if counts(connection, result.run_id)["problems"])
+def _name(connection: sqlite3.Connection, run_id: int) -> str:
     return str(connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0])
 
 
@@ -109,6 +111,7 @@ def run_lines(
     lines = [f"{name}: {', '.join(found)}", f"  success: {path} >= {threshold:g}"]
     if not is_rule_asked or count["scored"]:
         lines += _unscored_lines(connection, result.run_id, path, bool(count["scored"]))
+    lines += _token_lines(connection, result.run_id)
     lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
     lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
     lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
@@ -133,6 +136,20 @@ def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, is_s
     more = f" and {len(environments) - len(named):,} more" if len(named) < len(environments) else ""
     where = f" of {', '.join(named)}{more}" if is_scored and named else ""
     return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
+
+
+def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
+    """Return a line where token ids have no text for want of a tokenizer: the run's own, if one lies in it."""
+    root, tokenizer = connection.execute("select root, tokenizer from runs where id = ?", (run_id,)).fetchone()
+    if tokenizer is not None:
+        return []
+    own = next((place for name in OWN_TOKENIZERS if (place := Path(root) / name).is_file()), None)
+    if own is not None:
+        return [f"  tokens: shown by their ids; --tokenizer {own.parent} shows their text"]
+    layouts = connection.execute("select distinct layout from shards where run_id = ?", (run_id,))
+    if TOKEN_LAYOUTS.isdisjoint(layout for (layout,) in layouts):
+        return []
+    return ["  tokens: this run holds token ids; --tokenizer PLACE, a tokenizer.json or its folder, shows their text"]
 
 
 def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:

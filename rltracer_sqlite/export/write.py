@@ -22,7 +22,8 @@ GZIP_LEVEL = 6
 GZIP_WINDOW = 31  # zlib's way to say gzip; its header then holds no time, so the same rows are the same bytes
 ZSTD_LEVEL = 6
 CHUNK_BYTES = 1 << 16
-OTHERS = {".csv", ".tsv", ".sqlite", ".db", ".xlsx", ".html"}  # names that promise another format
+# Names that promise another format.
+OTHERS = frozenset([".csv", ".tsv", ".txt", ".json", ".yaml", ".sqlite", ".sqlite3", ".db", ".xlsx", ".html"])
 ENDINGS = {".gz": "gzip", ".zst": "zstd", ".parquet": "parquet"}
 
 

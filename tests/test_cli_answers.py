@@ -1,0 +1,79 @@
+"""What commands answer where what was asked for cannot be had as it was asked: why, and what to type instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import indexed as index
+from tests.commands import rltracer, sentence
+from tests.indexing import rows
+from tests.layouts import append, message, trace
+from tests.table_samples import chat, ms_swift, verl, write_lines
+from tests.token_layouts import export_line, question, write_tokenizer
+
+GOOD = trace([message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0})
+TRACES = "rollouts/step_1/train/all/traces.jsonl"
+
+
+def test_a_folder_of_several_systems_is_not_read_as_a_run_of_one(tmp_path: Path) -> None:
+    verl(tmp_path / "runs/big")
+    ms_swift(tmp_path / "runs/other")
+    said = sentence(index(tmp_path / "x.sqlite", tmp_path / "runs"))
+    assert f"{tmp_path}/runs holds runs of several systems: big (verl), other (ms-swift). Give" in said
+    assert said == sentence(index(tmp_path / "x.sqlite", tmp_path / "runs", "--watch"))
+    assert not (tmp_path / "x.sqlite").exists()
+    assert index(tmp_path / "x.sqlite", tmp_path / "runs/big", tmp_path / "runs/other").returncode == 0
+    assert index(tmp_path / "y.sqlite", tmp_path / "runs", "--name", "one").returncode == 0
+    assert rows(tmp_path / "y.sqlite", "select name, source from runs") == [("one", "verl")]
+
+
+def test_a_run_may_have_chats_and_two_folders_of_its_own_system(tmp_path: Path) -> None:
+    verl(tmp_path / "run/first")
+    verl(tmp_path / "run/second")
+    chat(tmp_path / "run/data")
+    assert index(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.json", "out.JSON", "out.csv", "out.sqlite3"])
+def test_rows_are_not_written_under_the_name_of_another_format(tmp_path: Path, name: str) -> None:
+    append(tmp_path / "run" / TRACES, GOOD)
+    assert index(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
+    said = sentence(rltracer("export", tmp_path / "x.sqlite", "-o", tmp_path / name))
+    assert said.endswith(f"not as {Path(name).suffix}.")
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("chart", ["pass-rate", "reward", "zero-variance"])
+def test_an_empty_chart_is_not_drawn(tmp_path: Path, chart: str) -> None:
+    append(tmp_path / "run" / TRACES, trace([message("user", "?"), message("assistant", "!")], id="a"))
+    write_lines(tmp_path / "chats/data.jsonl", {"messages": [message("user", "?")], "reward": 1.0})
+    assert index(tmp_path / "x.sqlite", tmp_path / "run", tmp_path / "chats").returncode == 0
+    drawn = "plot", tmp_path / "x.sqlite", chart, "-o", tmp_path / "chart.html", "--run"
+    unscored = sentence(rltracer(*drawn, "run"))
+    assert unscored == "Nothing to draw: no trajectory of run records reward. rltracer success sets another rule."
+    assert sentence(rltracer(*drawn, "chats")) == "Nothing to draw: chats records no steps."
+    assert not (tmp_path / "chart.html").exists()
+
+
+def test_token_ids_without_a_tokenizer_are_told(tmp_path: Path) -> None:
+    write_lines(tmp_path / "run/token_exports/step_1/rank_0.jsonl", export_line(question()))
+    first = index(tmp_path / "x.sqlite", tmp_path / "run").stdout
+    assert "  tokens: this run holds token ids; --tokenizer PLACE, a tokenizer.json or its folder, shows" in first
+    own = write_tokenizer(tmp_path / "run/tokenizer")
+    assert f"--tokenizer {own} shows their text" in index(tmp_path / "x.sqlite", tmp_path / "run").stdout
+    with_text = index(tmp_path / "x.sqlite", tmp_path / "run", "--tokenizer", own)
+    assert with_text.returncode == 0
+    assert "tokens:" not in with_text.stdout + index(tmp_path / "x.sqlite", tmp_path / "run").stdout
+
+
+@pytest.mark.parametrize(("faulty", "which"), [((1,), " --run b"), ((0, 1), "")])
+def test_the_command_that_is_named_lists_all_problems(tmp_path: Path, faulty: tuple[int, ...], which: str) -> None:
+    runs = [tmp_path / "a", tmp_path / "b"]
+    for number, run in enumerate(runs):
+        append(run / TRACES, GOOD)
+        if number in faulty:
+            append(run / TRACES, None, dump=lambda _: b"{no json\n")
+    said = index(tmp_path / "x.sqlite", *runs).stdout
+    assert f"  rltracer inspect {tmp_path}/x.sqlite{which} --problems\n" in said
