@@ -118,6 +118,49 @@ def test_a_number_that_is_the_beginning_of_a_key_too_is_told(capsys: pytest.Capt
     assert capsys.readouterr().err == ""
 
 
+def test_the_best_and_the_worst_of_a_prompt_are_named_and_come_first_and_last(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    for group in map(json.loads, rltracer("inspect", database, "--prompt", 14, "--json").stdout.splitlines()):
+        rewards = rows(
+            database,
+            f"""
+            select t.reward, t.id from trajectories t join prompt_groups g on g.id = t.prompt_group_id
+            where g.prompt_id = 14 and t.step = {group["step"]}
+            """,
+        )
+        told = dict(map(reversed, rewards))
+        assert (told[group["best"]], told[group["worst"]]) == (max(rewards)[0], min(rewards)[0])
+        shown = rltracer("inspect", database, "--prompt", 14, "--step", group["step"], "--json").stdout.splitlines()
+        assert [json.loads(line)["reward"] for line in shown] == sorted(told.values(), reverse=True)
+
+
+def test_an_index_of_several_runs_lists_them(demo: Path, tmp_path: Path) -> None:
+    make_run(tmp_path / "small", 3)
+    database = tmp_path / "x.sqlite"
+    indexed(database, demo / "run", tmp_path / "small")
+    first, second = map(json.loads, rltracer("inspect", database, "--json").stdout.splitlines())
+    scored, successes = rows(database, "select count(success), sum(success) from trajectories where run_id = 1")[0]
+    assert (first["run"], first["steps"], first["trajectories"]) == ("run", [*range(1, 9)], 368)
+    assert (first["scored"], first["successes"], first["pass_rate"]) == (scored, successes, successes / scored)
+    assert (second["run"], second["steps"], second["trajectories"], second["reward_mean"]) == ("small", [3], 1, 1)
+    lines = rltracer("inspect", database).stdout.splitlines()
+    assert lines[0] == f"{database}: 2 runs; --run NAME or its number shows one"[:79] or "…" in lines[0]
+    assert lines[3].split() == ["2", "small", "1", "1", "1.000", "1.000", "3"]
+    assert rltracer("inspect", database, "--run", "2").stdout.splitlines()[2].split()[:2] == ["step", "3"]
+
+
+def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, tmp_path: Path) -> None:
+    database = demo / "x.sqlite"
+    uid = value(database, "select uid from trajectories where id = 17")
+    for asked in (17, uid, uid[:12]):
+        assert rltracer("inspect", database, "--trajectory", asked).stdout.startswith(f"trajectory 17 · {uid} ·")
+    assert sentence(rltracer("inspect", database, "--trajectory", "zz")) == "The index has no trajectory zz."
+    runs = make_run(tmp_path / "a"), make_run(tmp_path / "b")  # with trajectories of the same id
+    indexed(tmp_path / "x.sqlite", *runs)
+    said = sentence(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", "goo"))
+    assert said == "Several trajectories have the id goo: give one by number, 1, 2."
+
+
 def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
     for name in ("a", "b"):

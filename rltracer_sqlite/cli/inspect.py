@@ -12,9 +12,12 @@ import click
 from . import CONTEXT, json_line, printable
 from .numbers import Whole
 from .places import RUN, check_run
+from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from ..adapter import IndexedAdapter
     from ..sources.places import Root
 
@@ -43,7 +46,7 @@ HARDEST = 10
     metavar="[N]",
     help=f"List the N prompts with the lowest pass rates over all steps. N is {HARDEST} where it is left out.",
 )
-@click.option("--trajectory", type=int, help="Show this trajectory, by the id that lists show.")
+@click.option("--trajectory", metavar="ID", help="Show this trajectory, by the id that lists show, or by its own.")
 @click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for files that hold token ids.")
 @click.option("--problems", is_flag=True, help="List what could not be read, and why.")
@@ -56,7 +59,7 @@ def command(
     step: int | None,
     prompt: str | None,
     hardest: int | None,
-    trajectory: int | None,
+    trajectory: str | None,
     branch: int | None,
     tokenizer: str | None,
     problems: bool,
@@ -66,35 +69,39 @@ def command(
     """Look at a run in the terminal: its steps, the prompts of a step, a prompt's trajectories, or one of them.
 
     DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
-    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read. In
-    an index of several runs --trajectory and --problems need no --run.
+    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read. An
+    index of several runs lists them; --run chooses one, and --trajectory and --problems need none.
 
     \b
     Examples:
       rltracer inspect run.sqlite
       rltracer inspect run.sqlite --step 21
-      rltracer inspect run.sqlite --step 21 --prompt 4f2a
-      rltracer inspect run.sqlite --prompt 14
       rltracer inspect run.sqlite --hardest 20
+      rltracer inspect run.sqlite --prompt 14
+      rltracer inspect run.sqlite --prompt 14 --step 21
       rltracer inspect run.sqlite --trajectory 17
       rltracer inspect /data/my-run --problems
     """
-    from .problems import problem_lines, problems_of_all
-
     place, name = _place_and_name(place, run, name)
-    if problems and name is None and (of_all := problems_of_all(place, as_json)):
-        lines: Iterator[str] = of_all
+    _refuse_both(hardest=hardest, prompt=prompt, trajectory=trajectory, problems=problems or None)
+    _refuse_both(hardest=hardest, step=step, trajectory=trajectory, problems=problems or None)
+    if trajectory is not None:
+        lines = _trajectory(*_adapter_of(place, name, tokenizer, trajectory), branch, full, as_json)
+    elif problems:
+        lines = _problems(place, name, tokenizer, as_json)
+    elif (step, prompt, hardest, name) == (None,) * 4 and (listed := several_runs(place, as_json)):
+        lines = listed
     else:
-        adapter = _adapter(place, name, tokenizer, trajectory)
-        if problems:
-            lines = problem_lines(adapter, as_json)
-        elif trajectory is not None:
-            loaded = adapter.load_trajectory(trajectory)
-            lines = iter([json_line(trajectory_json(loaded))]) if as_json else trajectory_lines(loaded, branch, full)
-        else:
-            lines = _lists(adapter, step, prompt, hardest, as_json)
+        lines = _lists(_adapter(place, name, tokenizer), step, prompt, hardest, as_json)
     for line in lines:
         click.echo(line)
+
+
+def _refuse_both(**asked: object) -> None:
+    """Raise UsageError where two options ask for different lists."""
+    given = [f"--{name}" for name, value in asked.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} ask for different things: give one of them.")
 
 
 def _place_and_name(place: Root | None, run: str | None, name: str | None) -> tuple[Root, str | None]:
@@ -123,24 +130,59 @@ def _lists(
     return step_lines(adapter, as_json) if step is None else prompts.prompts_of_step(adapter, step, as_json)
 
 
-def _adapter(place: Root, name: str | None, tokenizer: str | None, trajectory: int | None) -> IndexedAdapter:
-    """Return the adapter of a run; a trajectory says by itself which of an index's runs is meant."""
+def _trajectory(
+    adapter: IndexedAdapter, number: int, branch: int | None, is_full: bool, as_json: bool
+) -> Iterator[str]:
+    loaded = adapter.load_trajectory(number)
+    return iter([json_line(trajectory_json(loaded))]) if as_json else trajectory_lines(loaded, branch, is_full)
+
+
+def _problems(place: Root, name: str | None, tokenizer: str | None, as_json: bool) -> Iterator[str]:
+    from .problems import problem_lines, problems_of_all
+
+    of_all = problems_of_all(place, as_json) if name is None else None
+    return of_all or problem_lines(_adapter(place, name, tokenizer), as_json)
+
+
+def _adapter(place: Root, run: str | int | None, tokenizer: str | None) -> IndexedAdapter:
+    """Return the adapter of a run."""
     from ..adapter import WhichRunError, adapter_for
-    from ..index.database import open_index
-    from ..index.queries import run_of_trajectory
-    from ..sources.base import SourceError
-    from ..sources.places import is_database
 
     check_run(place, takes_several=False)
-    run: str | int | None = name
     try:
-        if trajectory is not None and name is None and isinstance(place, Path) and is_database(place):
-            with closing(open_index(place)) as connection:
-                found = run_of_trajectory(connection, trajectory)
-            if found is None:
-                raise SourceError(f"The index has no trajectory {trajectory}.")
-            run = found[0]
         return adapter_for(place, run, tokenizer)
     except WhichRunError as error:
-        how = " Give one with --name." if name is None else ""
+        how = " Give one with --run." if run is None else ""
         raise click.UsageError(printable(f"{error}{how}")) from None
+
+
+def _adapter_of(place: Root, name: str | None, tokenizer: str | None, asked: str) -> tuple[IndexedAdapter, int]:
+    """Return the adapter of a trajectory's run, and its number; an index of several runs says itself which one it is.
+
+    Raises SourceError where there is no such trajectory, or more than one.
+    """
+    from ..index.database import open_index
+    from ..index.queries import run_of_trajectory
+    from ..sources.places import is_database
+
+    if name is None and isinstance(place, Path) and is_database(place):
+        with closing(open_index(place)) as connection:
+            number = _only_one(connection, asked)
+            found = run_of_trajectory(connection, number)
+        return _adapter(place, found[0] if found else None, tokenizer), number
+    adapter = _adapter(place, name, tokenizer)
+    return adapter, _only_one(adapter.connection, asked)
+
+
+def _only_one(connection: sqlite3.Connection, asked: str) -> int:
+    from ..index.queries import trajectories_named
+    from ..sources.base import SourceError
+
+    found = trajectories_named(connection, asked)
+    if not found:
+        raise SourceError(f"The index has no trajectory {asked}.")
+    if len(found) > 1:
+        raise SourceError(
+            f"Several trajectories have the id {asked}: give one by number, {', '.join(map(str, found))}."
+        )
+    return found[0]

@@ -10,10 +10,14 @@ import click
 from ..amounts import plural, ranges
 from . import json_line, printable
 from .columns import cell, cut, decimal, screen_width
+from .report import writes_to_terminal
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..model import PromptGroup
+
+
+SHORT_KEY = 8  # characters of a key in the lists of a step
 
 
 def chosen(asked: str, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -21,9 +25,9 @@ def chosen(asked: str, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     A number comes before a key that begins with the same digits; which of them is meant is then said on stderr.
     """
-    from ..index.queries import prompt_number
+    from ..index.queries import whole_number
 
-    number = prompt_number(asked)
+    number = whole_number(asked)
     by_key = [group for group in groups if group["prompt"].startswith(asked)]
     by_number = [group for group in groups if number is not None and group["prompt_id"] == number]
     others = list(dict.fromkeys(group["prompt"][:12] for group in by_key if group["prompt_id"] != number))
@@ -52,27 +56,44 @@ def over_steps(adapter: IndexedAdapter, asked: str, as_json: bool) -> Iterator[s
         if group["prompt_id"] != prompt:
             prompt = group["prompt_id"]
             yield cut(f"prompt {prompt}  {group['prompt'][:12]}  {group['preview']}", width)
-            yield cut(f"  {'':9}  {'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}", width)
+            head = f"{'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
+            yield cut(f"  {'':9}  {'split':5}  {head}", width)
         step = "no step" if group["step"] is None else f"step {group['step']}"
         rates = f"{decimal(group['pass_rate']):>9}  {decimal(group['reward_mean']):>7}"
-        yield cut(f"  {step:9}  {cell(group['split'], 5)}  {group['trajectories']:8,}  {rates}", width)
+        ends = f"{_id(group['best']):>7}  {_id(group['worst']):>7}"
+        yield cut(f"  {step:9}  {cell(group['split'], 5)}  {group['trajectories']:8,}  {rates}  {ends}", width)
+    yield from _hint("--trajectory ID shows one, --step N with --prompt all of a step", width)
+
+
+def _id(number: int | None) -> str:
+    return "–" if number is None else str(number)
+
+
+def _hint(text: str, width: int) -> Iterator[str]:
+    """Yield what may be asked next, for a person at a terminal."""
+    if writes_to_terminal():
+        yield cut(text, width)
 
 
 def hardest(adapter: IndexedAdapter, limit: int, as_json: bool) -> Iterator[str]:
     """Yield the prompts with the lowest pass rates over all steps; of a run's folder every step is read first."""
     from ..index.queries import hardest_prompts
+    from ..sources.base import SourceError
 
     _read_all(adapter)
     prompts = hardest_prompts(adapter.connection, adapter.run_id, limit)
     if as_json:
         yield from map(json_line, prompts)
         return
+    if not prompts:
+        raise SourceError("No prompt is scored by the run's success rule. rltracer success sets another one.")
     width = screen_width()
     yield f"{plural(len(prompts), 'prompt')}, hardest first, by the pass rate over all steps"
     yield cut(f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  preview", width)
     for prompt in prompts:
         names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
         yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {prompt['preview']}", width)
+    yield from _hint("--prompt N shows one over the steps, with its best and its worst rollout", width)
 
 
 def _read_all(adapter: IndexedAdapter) -> None:
@@ -114,17 +135,22 @@ def prompt_lines(adapter: IndexedAdapter, step: int | None) -> Iterator[str]:
     groups, width = _prompts(adapter, step), screen_width()
     facts = _group_facts(adapter, step)
     yield plural(len(groups), "prompt") + ("" if step is None else f" in step {step}")
-    yield cut(f"  {'prompt':12}  {'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  preview", width)
+    head = f"{'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  preview"
+    yield cut(f"  {'prompt':>6}  {'key':{SHORT_KEY}}  {head}", width)
     for group in groups:
         fact = facts.get(group.key, {})
         rates = f"{decimal(fact.get('pass_rate')):>9}  {decimal(fact.get('reward_mean')):>7}"
-        key, split = cell(group.key[:12], 12), cell(fact.get("split"), 5)
-        yield cut(f"  {key}  {split}  {group.count:8,}  {rates}  {group.preview}", width)
+        names = (
+            f"{_id(fact.get('prompt_id')):>6}  {cell(group.key[:SHORT_KEY], SHORT_KEY)}  {cell(fact.get('split'), 5)}"
+        )
+        yield cut(f"  {names}  {group.count:8,}  {rates}  {group.preview}", width)
 
 
 def trajectories_of(adapter: IndexedAdapter, step: int | None, prompt: str, as_json: bool) -> Iterator[str]:
-    """Yield the trajectories of the prompts of a step that are meant. Raises SourceError where none is."""
-    from ..index.queries import trajectory_row
+    """Yield the trajectories of the prompts of a step that are meant, the best reward first.
+
+    Raises SourceError where there is no such prompt.
+    """
     from ..sources.base import SourceError
 
     listed, facts = _prompts(adapter, step), _group_facts(adapter, step)
@@ -133,20 +159,38 @@ def trajectories_of(adapter: IndexedAdapter, step: int | None, prompt: str, as_j
     groups = [group for group in listed if group.key in keys]
     if not groups:
         where = "The run" if step is None else f"Step {step}"
-        raise SourceError(f"{where} has no prompt {prompt!r}, by its number or the beginning of its key.")
+        raise SourceError(
+            f"{where} has no prompt {prompt!r}, by its number or the beginning of its key{_elsewhere(adapter, prompt)}."
+        )
     for group in groups:
         if not as_json:
             yield cut(f"{group.key[:12]}  {group.preview}", screen_width())
             head = f"  {'id':>7}  {'success':>7}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
             yield cut(head, screen_width())
-        for reference in group.trajectories():
-            row = trajectory_row(adapter.connection, reference.id) or {}
+        for row in _best_first(adapter, group):
             if as_json:
                 yield json_line(
                     {key: row.get(key) for key in ("id", "uid", "success", "reward", "turns", "stop_condition")}
                 )
             else:
                 yield _row(row)
+
+
+def _elsewhere(adapter: IndexedAdapter, asked: str) -> str:
+    """Return the steps that have a prompt, as the end of a sentence; of a run's folder those that have been read."""
+    from ..index.queries import groups_of_prompts
+
+    found = groups_of_prompts(adapter.connection, adapter.run_id, asked)
+    steps = {group["step"] for group in found if group["step"] is not None}
+    return f"; it is in {'step' if len(steps) == 1 else 'steps'} {ranges(steps)}" if steps else ""
+
+
+def _best_first(adapter: IndexedAdapter, group: PromptGroup) -> list[dict[str, Any]]:
+    """Return the rows of a group's trajectories in the order of their rewards, as on the group's page."""
+    from ..index.queries import trajectory_row
+
+    rows = [trajectory_row(adapter.connection, reference.id) or {} for reference in group.trajectories()]
+    return sorted(rows, key=lambda row: (row["reward"] is None, -(row["reward"] or 0.0)))
 
 
 def _row(row: dict[str, Any]) -> str:

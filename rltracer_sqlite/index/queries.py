@@ -29,6 +29,21 @@ def runs(connection: sqlite3.Connection) -> list[Run]:
     return [Run(*row) for row in connection.execute(f"select {', '.join(Run._fields)} from runs order by id")]
 
 
+def run_facts(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return what is known of each run: its steps, what it holds, and its pass rate and mean reward over all of it."""
+    rows = connection.execute(
+        """
+        select r.id, r.name, r.source, coalesce(sum(g.trajectories), 0), count(g.id), coalesce(sum(g.scored), 0),
+            coalesce(sum(g.successes), 0), sum(g.successes) * 1.0 / nullif(sum(g.scored), 0),
+            (select avg(t.reward) from trajectories t where t.run_id = r.id)
+        from runs r left join prompt_groups g on g.run_id = r.id group by r.id order by r.id
+        """
+    )
+    names = ("run_id", "run", "source", "trajectories", "prompt_groups", "scored", "successes", "pass_rate")
+    found = [dict(zip((*names, "reward_mean"), row, strict=True)) for row in rows]
+    return [fact | {"steps": [one for one in steps(connection, fact["run_id"]) if one is not None]} for fact in found]
+
+
 def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
     """Return the run of this name, else of this number; every run where none is named."""
     if wanted is None:
@@ -118,28 +133,45 @@ def group_facts(connection: sqlite3.Connection, run_id: int, step: int | None) -
     }
 
 
-def prompt_number(asked: str) -> int | None:
-    """Return the number of a prompt that a text may mean; None for a text that is none, or too long for one."""
+def whole_number(asked: str) -> int | None:
+    """Return the number of a row that a text may mean; None for a text that is none, or too long for one."""
     return int(asked) if asked.isdecimal() and len(asked) < 19 else None
 
 
 def groups_of_prompts(connection: sqlite3.Connection, run_id: int, asked: str) -> list[dict[str, Any]]:
-    """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt."""
+    """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt.
+
+    `best` and `worst` are ids of trajectories, by their rewards; None where none has a reward.
+    """
     key = asked.partition(":")[0].partition("@")[0][:64]
-    number = prompt_number(asked)
+    number = whole_number(asked)
     rows = connection.execute(
         """
-        select p.id, p.key, p.task, g.split, g.step, count(*), count(t.success), sum(t.success),
-            avg(t.success), avg(t.reward), p.preview
-        from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
-        where (p.id = ? or p.key between ? and ?) and g.run_id = ?
-        group by p.id, g.step, g.split order by p.id, g.step is null, g.step, g.split
+        with rated as (
+            select p.id as prompt, p.key, p.task, p.preview, g.split, g.step, t.success, t.reward,
+                iif(t.reward is null, null, first_value(t.id) over (best_first)) as best,
+                iif(t.reward is null, null, first_value(t.id) over (worst_first)) as worst
+            from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
+            where (p.id = ? or p.key between ? and ?) and g.run_id = ?
+            window best_first as (
+                partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.success desc, t.id
+            ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.success, t.id)
+        )
+        select prompt, key, task, split, step, count(*), count(success), sum(success), avg(success), avg(reward),
+            max(best), max(worst), preview
+        from rated group by prompt, step, split order by prompt, step is null, step, split
         """,
         (number, key, f"{key}\U0010ffff", run_id),
     )
     names = ("prompt_id", "prompt", "step", "split", "trajectories", "scored", "successes", "pass_rate", "reward_mean")
     found = [
-        dict(zip((*names, "preview"), (number, group_key(key, task, split), step, split, *facts), strict=True))
+        dict(
+            zip(
+                (*names, "best", "worst", "preview"),
+                (number, group_key(key, task, split), step, split, *facts),
+                strict=True,
+            )
+        )
         for number, key, task, split, step, *facts in rows
     ]
     return [row for row in found if row["prompt_id"] == number or row["prompt"].startswith(asked)]
@@ -167,6 +199,23 @@ def run_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> tup
     """Return number and name of the run that a trajectory belongs to."""
     row = trajectory_row(connection, trajectory_id)
     return (row["run_id"], row["run"]) if row else None
+
+
+def trajectories_named(connection: sqlite3.Connection, asked: str, most: int = 5) -> list[int]:
+    """Return the ids of the trajectories that a text means: by this id, else by their recorded one or its beginning."""
+    number = whole_number(asked)
+    if number is not None and trajectory_row(connection, number):
+        return [number]
+    if not asked:
+        return []
+    rows = connection.execute(
+        """
+        select t.id, t.uid = :asked from runs r join trajectories t on t.run_id = r.id
+        where t.uid between :asked and :asked || char(1114111) order by t.uid = :asked desc, t.id limit :most
+        """,
+        {"asked": asked, "most": most},
+    ).fetchall()
+    return [identity for identity, is_whole in rows if is_whole] or [identity for identity, _ in rows]
 
 
 def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, Any]]:
