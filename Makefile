@@ -19,8 +19,7 @@ demo: $(VENV)/installed
 	$(BIN)/rltracer demo $(DEMO)
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -q -n auto --ignore tests/browser $(TESTS)
-	$(BIN)/python -m pytest -q tests/browser
+	$(BIN)/python -m pytest -q -n auto $(TESTS)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # No test depends on a clock: a busy machine is slow at any of them.
-settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("no clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 
 

@@ -184,6 +184,17 @@ def pairs(count: int) -> list[dict[str, Any]]:
     return [rollout(f"{calls}-{n}", f"q{n}", calls=calls) for n in range(count) for calls in (1, 4)]
 
 
+@pytest.fixture(scope="module")
+def many_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return indexed(tmp_path_factory.mktemp("pairs"), {1: pairs(400)})
+
+
+@pytest.fixture(scope="module")
+def one_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    records = [rollout("1", "a", calls=1), rollout("4", "b", calls=4)]
+    return indexed(tmp_path_factory.mktemp("pair"), {1: records})
+
+
 def share_of_four(found: list[str]) -> float:
     """Return the share of rollouts with four tool calls."""
     return sum(uid.startswith("4") for uid in found) / len(found)
@@ -196,21 +207,18 @@ def test_tool_call_sampling_power_softly_reduces_the_prominence_of_few_calls(tmp
 
 
 @pytest.mark.parametrize(("power", "share"), [(0.0, 1 / 2), (0.5, 2 / 3), (1.0, 4 / 5), (2.0, 16 / 17)])
-def test_the_weight_is_calls_to_the_power_within_prompt_groups(tmp_path: Path, power: float, share: float) -> None:
-    database = indexed(tmp_path, {1: pairs(400)})
-    found = chosen(spec(database), tool_call_sampling_power=power, per_prompt=1)
+def test_the_weight_is_calls_to_the_power_within_prompt_groups(many_pairs: Path, power: float, share: float) -> None:
+    found = chosen(spec(many_pairs), tool_call_sampling_power=power, per_prompt=1)
     # Four standard deviations of a share of 400 draws are 0.1 at most.
     assert share_of_four(found) == pytest.approx(share, abs=0.08)
 
 
 @pytest.mark.parametrize(("power", "share"), [(0.0, 1 / 2), (0.5, 2 / 3), (1.0, 4 / 5), (2.0, 16 / 17)])
-def test_the_weight_is_calls_to_the_power_for_the_global_target(tmp_path: Path, power: float, share: float) -> None:
-    records = [rollout("1", "a", calls=1), rollout("4", "b", calls=4)]
-    database = indexed(tmp_path, {1: records})
+def test_the_weight_is_calls_to_the_power_for_the_global_target(one_pair: Path, power: float, share: float) -> None:
     found = [
         uid
         for seed in range(100)
-        for uid in chosen(spec(database), tool_call_sampling_power=power, target_count=1, seed=seed)
+        for uid in chosen(spec(one_pair), tool_call_sampling_power=power, target_count=1, seed=seed)
     ]
     assert share_of_four(found) == pytest.approx(share, abs=0.12)
 

@@ -109,7 +109,7 @@ from rltracer_sqlite.export import TraceDataExporter
 def progress(doing, done, total):
     if done == 5:
         print("writing", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 TraceDataExporter([{str(database)!r}], progress=progress).write({str(tmp_path / "o.jsonl")!r})
 """
     with subprocess.Popen(
@@ -119,7 +119,7 @@ TraceDataExporter([{str(database)!r}], progress=progress).write({str(tmp_path / 
         assert running.stdout.readline() == b"writing\n"
         assert any(name.endswith(".part") for name in left(tmp_path))
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=30)
+        running.communicate(timeout=60)
     assert running.returncode != 0
     assert (tmp_path / "o.jsonl").read_text() == "old"
     assert left(tmp_path) == {"o.jsonl"}

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.cli import main
+from tests.bad_input.conftest import FILE, GOOD
+from tests.commands import called, sentence
 from tests.indexing import index
 from tests.layouts import append
-from tests.test_bad_input import FILE, GOOD, called, sentence
 
 LARGE = {"30 digits": "9" * 30, "5000 digits": "9" * 5000}
 COMMANDS = [

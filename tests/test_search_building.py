@@ -154,7 +154,7 @@ def test_the_next_file_is_read_while_texts_are_written(run: Path, monkeypatch: p
     wanted = [one for number in range(STEPS) for one in ahead.batches(job(run, number), [row()])]
     with closing(ahead.read_ahead(wanted)) as texts:
         next(texts)  # nobody asks for more
-        assert all(event.wait(timeout=30) for event in begun.values())
+        assert all(event.wait(timeout=60) for event in begun.values())
 
 
 class Recording(sqlite3.Connection):
@@ -205,7 +205,7 @@ def test_a_signal_ends_a_build_that_the_next_one_completes(number: signal.Signal
     ) as process:  # fmt: skip
         wait_for_texts(database)
         process.send_signal(number)
-        printed = process.communicate(timeout=20)[0].decode()
+        printed = process.communicate(timeout=60)[0].decode()
     assert process.returncode == (1 if number is signal.SIGINT else -number)
     assert "Traceback" not in printed
     assert value(database, "pragma integrity_check") == "ok"
@@ -216,7 +216,7 @@ def test_a_signal_ends_a_build_that_the_next_one_completes(number: signal.Signal
 
 
 def wait_for_texts(database: Path) -> None:
-    for _ in range(400):
+    for _ in range(2000):
         with closing(open_index(database)) as connection:
             try:
                 if connection.execute("select count(*) from trajectories_text_digests").fetchone()[0]:

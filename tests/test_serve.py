@@ -138,7 +138,7 @@ def test_a_real_server_reads_a_step_when_it_is_opened(tmp_path: Path) -> None:
         assert "of the next step" in opened(f"{address}/i/step/1/4", until="of the next step")
     finally:
         server.terminate()
-        server.communicate(timeout=20)
+        server.communicate(timeout=60)
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0  # the server ends with the command
     assert json.dumps(sorted(path.name for path in (tmp_path / "runs").iterdir())) == '["first"]'

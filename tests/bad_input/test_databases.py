@@ -10,22 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.bad_input.conftest import FILE
 from tests.commands import indexed, inspected, sentence
-from tests.layouts import append
-from tests.test_bad_input import FILE, GOOD
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    append(tmp_path / "run" / FILE, GOOD)
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def database(tmp_path: Path, run: Path) -> Path:
-    """An index of the run, as a person made it."""
-    assert indexed(tmp_path / "x.sqlite", run).returncode == 0
-    return tmp_path / "x.sqlite"
 
 
 def make_newer(path: Path, database: Path) -> None:

@@ -11,27 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.bad_input.conftest import FILE, GOOD
 from tests.commands import Done, indexed, sentence
 from tests.indexing import rows, value
-from tests.layouts import append, append_torn, line, message, seal, trace
+from tests.layouts import append, append_torn, line, seal
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-FILE = "step_1/train/all/traces.jsonl"
-GOOD = trace([message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0})
+REPOSITORY = Path(__file__).resolve().parents[2]
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    append(tmp_path / "run" / FILE, GOOD)
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def database(tmp_path: Path, run: Path) -> Path:
-    """An index of the run, as a person made it."""
-    assert indexed(tmp_path / "x.sqlite", run).returncode == 0
-    return tmp_path / "x.sqlite"
 
 
 @pytest.mark.parametrize("arguments", [["x.sqlite", "missing"], ["run", "run"], ["x.sqlite", "run/step_1/notes"]])
