@@ -70,6 +70,17 @@ def test_an_empty_prompt_falls_back_on_the_example_id(tmp_path: Path) -> None:
     assert rows(tmp_path / "x.sqlite", "select distinct preview from prompts") == [("(empty prompt)",)]
 
 
+def test_an_id_that_is_a_truth_value_is_no_example_id(tmp_path: Path) -> None:
+    ids = [{"id": recorded, "rollout_id": f"{recorded}"} for recorded in (1, True, None)]
+    empty = [v0_row(**one, example_id=None, answer="", prompt=[]) for one in ids]
+    prompts(tmp_path, *empty, file="run/rollouts/step_1/train_rollouts.jsonl")
+    assert rows(tmp_path / "x.sqlite", "select uid, data_idx from trajectories order by uid") == [
+        ("1", 1),
+        ("None", None),
+        ("True", None),
+    ]
+
+
 def test_the_same_prompt_in_train_and_eval_is_two_groups_with_keys_of_their_own(tmp_path: Path) -> None:
     append(tmp_path / FILE.replace("train", "eval"), rollout("e", "6 * 7?"))
     assert sorted(prompts(tmp_path, rollout("t", "6 * 7?"))) == [["e"], ["t"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,19 @@ def test_answers_in_lists_inside_an_object(tmp_path: Path) -> None:
     found = loaded(inside, tmp_path)
     assert [(entry.item, entry.reward) for entry, _ in found] == [(0, 1.0), (1, 0.0)]
     assert [one.messages[-1]["content"] for _, one in found] == ["2", "3"]
+
+
+def test_a_list_that_is_nested_too_deeply_is_a_problem(tmp_path: Path) -> None:
+    """Finding the end of a record may go deeper than decoding what is in it."""
+    tries = {"ask": {"text": "1 + 1?"}, "tries": [{"text": "2", "rewards": {"right": 1}}]}
+    good = json.dumps(tries).encode()
+    for levels in range(960, 1000):
+        deep = good.replace(b'[{"text": "2"', b'[{"x": ' + b"[" * levels + b"]" * levels + b', "text": "2"')
+        (tmp_path / "a.jsonl").write_bytes(deep + b"\n" + good + b"\n")
+        entries, problems, _ = read(mapping_source_from_text(TRIES), tmp_path)
+        assert len(entries) + len(problems) >= 2
+        assert [entry.line for _, entry in entries][-1] == 2
+        assert all("nested too deeply" in problem.reason for problem in problems)
 
 
 def test_the_longest_name_leads_on() -> None:

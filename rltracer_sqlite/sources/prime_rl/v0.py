@@ -79,6 +79,8 @@ def _counted(message: dict[str, Any]) -> tuple[str | None, int]:
 
 
 def _example_id(recorded: Any) -> int | str | None:
+    if isinstance(recorded, bool):
+        return None  # Python counts it among the integers
     if isinstance(recorded, int) and integer(recorded) is None:
         return str(recorded)  # more than a column of integers holds
     return recorded if isinstance(recorded, (int, str)) else None

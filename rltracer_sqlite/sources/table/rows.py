@@ -119,7 +119,10 @@ def read_object(data: bytes | memoryview) -> tuple[dict[str, Any], str | None]:
 def elements(cell: Any) -> list[Any]:
     """Return the elements of a list cell, undecoded where the list is. Raises ValueError for another cell."""
     if isinstance(cell, Raw):
-        return LIST.decode(cell)
+        try:
+            return LIST.decode(cell)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
     if not isinstance(cell, list):
         raise ValueError("not a list")
     return cell

@@ -161,11 +161,17 @@ def _layout(records: Sequence[Row]) -> tuple[str, list[Row], str]:
 
 
 def _lengths(record: Row) -> set[int]:
-    """Return the lengths of a record's lists; none where other things than lists and numbers are in it."""
+    """Return the lengths of a record's lists; none where it holds other things than lists and numbers.
+
+    None as well where a list is nested too deeply.
+    """
     lists = [name for name in record.cells if record.kind(name) == "list"]
     if len(lists) < 2 or any(record.kind(name) not in ("list", "number", "null") for name in record.cells):
         return set()
-    return {len(elements(record.cells[name])) for name in lists}
+    try:
+        return {len(elements(record.cells[name])) for name in lists}
+    except ValueError:
+        return set()
 
 
 def _columns(record: Row) -> list[Row]:
