@@ -89,6 +89,8 @@ MALFORMED = [
     "<tool_call>\nI would rather not\nsay <b>\n</tool_call>",
     '<tool_call>\n{"name": "run", "arguments": {"text": "never ended',
     "<tool_call>" + "[" * 5000 + "</tool_call>",
+    '<tool_call>\n{"name": "run", "args": {"a": 1}}\n</tool_call>',
+    '<tool_call>\n{"name": "run", "args": {"a": "two\nlines"}}\n</tool_call>',
 ]
 
 
@@ -110,6 +112,27 @@ def test_a_good_call_beside_a_malformed_one_is_read() -> None:
 def test_json_with_a_line_break_in_a_string_is_read() -> None:
     found = find_calls('<tool_call>{"name": "run", "arguments": {"text": "a\nb"}}</tool_call>', CHATML.calls, {})
     assert json.loads(found.calls[0]["function"]["arguments"]) == {"text": "a\nb"}
+
+
+@pytest.mark.parametrize(
+    ("written", "more"),
+    [
+        ('{"name": "run", "arguments": {"a": 1}}', False),
+        ('{"type": "function", "id": "c", "name": "run", "parameters": {"a": 1}}', False),
+        ('{"name": "run", "arguments": {"a": 1}, "why": "b"}', True),
+        ('{"name": "run", "arguments": {"a": 1}, "why": "two\nlines"}', True),
+        ('{"name": "run", "arguments": {"a": 1}, "parameters": {"b": 1}}', True),
+        ('{"name": "run", "arguments": {"a": 1}, "id": 7}', True),
+    ],
+)
+@pytest.mark.parametrize("length", [None, 3])
+def test_what_a_call_has_no_place_for_is_told(written: str, more: bool, length: int | None) -> None:
+    start = "" if length else "<|im_start|>assistant\n"
+    conversation = parse_conversation(f"{start}why<tool_call>{written}</tool_call>", CHATML, length)
+    (call,) = conversation.messages[-1]["tool_calls"]
+    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("run", {"a": 1})
+    told = "1 tool call(s) said more than a name, arguments and an id: see the text as written"
+    assert (told in conversation.flags) is more
 
 
 def test_arguments_written_as_a_json_string_are_unpacked() -> None:

@@ -17,6 +17,7 @@ Message = dict[str, Any]
 
 REMARKS = {
     "malformed": "{} tool call(s) malformed: left in the text as written",
+    "more": "{} tool call(s) said more than a name, arguments and an id: see the text as written",
     "reasoning": "{} reasoning(s) without an end: all of the text behind its mark",
     "unpaired": "{} tool response(s) without a call",
     "outside": "{} text(s) outside of any turn",
@@ -111,6 +112,7 @@ class _Folding:
         self.remarks["reasoning"] += cut_off
         found = find_calls(content, self.family.calls, schemas_of(self.tools))
         self.remarks["malformed"] += found.malformed
+        self.remarks["more"] += found.more
         message["content"] = found.text
         self.messages.append(message)
         self.waiting = _Waiting()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .families import Family, find_family, find_stripped_family
-from .fold import Turn, fold_turns, split_reasoning
+from .fold import REMARKS, Turn, fold_turns, split_reasoning
 from .toolcalls import find_calls, schemas_of
 
 RENDERED = "rendered"  # split at the markers of a chat template
@@ -136,6 +136,7 @@ def _unsplit(text: str, family: Family | None, prompt_length: int | None) -> Con
         answer["reasoning_content"] = reasoning
     found = find_calls(content, family.calls if family else (), schemas_of([]))
     answer["content"] = found.text
+    flags += [REMARKS[key].format(count) for key in ("malformed", "more") if (count := getattr(found, key))]
     if found.calls:
         answer["tool_calls"] = found.calls
     return Conversation([*messages, answer], [], UNSPLIT, tuple(flags), name)

@@ -16,6 +16,7 @@ import msgspec
 from .families import CallSyntax, PairSyntax
 
 TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
+KEYS = {"name", "arguments", "parameters", "id", "type"}
 MAX_CALLS = 1_000  # in one turn; what comes after stays text
 
 Call = dict[str, Any]
@@ -30,13 +31,21 @@ class _Written(msgspec.Struct):
     id: str | None = None
 
 
+class _Exact(_Written, forbid_unknown_fields=True):
+    type: str | None = None
+
+
 @dataclass
 class Found:
-    """What an assistant's text holds: its own words, its calls, and how many calls could not be read."""
+    """What an assistant's text holds: its own words, and its calls.
+
+    `malformed` counts the calls that could not be read, `more` those that said more than a call has a place for.
+    """
 
     text: str
     calls: list[Call] = field(default_factory=list)
     malformed: int = 0
+    more: int = 0
 
 
 def schemas_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -55,9 +64,9 @@ def find_calls(text: str, syntaxes: Sequence[CallSyntax], schemas: Schemas) -> F
     """Take the calls out of an assistant's text. A call that cannot be read stays in the text and is counted."""
     for syntax in syntaxes:
         if not syntax.open:
-            whole = _json_calls(text.strip(), need_arguments=True)
+            whole, more = _json_calls(text.strip(), need_arguments=True)
             if whole:
-                return Found("", whole)
+                return Found("", whole, more=more)
         elif syntax.open in text:
             return _marked_calls(text, syntax, schemas)
     return Found(text)
@@ -71,10 +80,11 @@ def _marked_calls(text: str, syntax: CallSyntax, schemas: Schemas) -> Found:
             break
         body = begin + len(syntax.open)
         end, after = _end_of_call(text, body, syntax)
-        calls = _read_body(text[body:end], syntax, schemas) if end >= 0 else []
+        calls, more = _read_body(text[body:end], syntax, schemas) if end >= 0 else ([], 0)
         if calls:
             words.append(text[at:begin])
             found.calls += calls
+            found.more += more
         else:
             found.malformed += 1
             after = after if end >= 0 else body
@@ -121,54 +131,72 @@ def _end_of_json(text: str, start: int) -> int:
         return start
 
 
-def _read_body(body: str, syntax: CallSyntax, schemas: Schemas) -> list[Call]:
-    calls = _json_calls(body.strip())
+def _read_body(body: str, syntax: CallSyntax, schemas: Schemas) -> tuple[list[Call], int]:
+    calls, more = _json_calls(body.strip())
     if calls:
-        return calls
+        return calls, more
     for pattern in syntax.bodies:
         match = pattern.fullmatch(body.strip())
         if match:
             written = match.groupdict()
-            return [call_of(written["name"].strip(), written["arguments"].strip(), written.get("id"))]
+            return [call_of(written["name"].strip(), written["arguments"].strip(), written.get("id"))], 0
     for pair in syntax.pairs:
         call = _pairs_call(body, pair, schemas)
         if call:
-            return [call]
-    return []
+            return [call], 0
+    return [], 0
 
 
-def _json_calls(text: str, need_arguments: bool = False) -> list[Call]:
-    """Return the calls of one JSON object or a list of them; none unless each has a name."""
+def _json_calls(text: str, need_arguments: bool = False) -> tuple[list[Call], int]:
+    """Return the calls of one JSON object or a list of them, and how many say more; none unless each has a name.
+
+    An object that has other keys in the place of its arguments is no call: it would seem to be one without any.
+    """
     if not text.startswith(("{", "[")):
-        return []
+        return [], 0
+    written, more = _written(text)
+    parts = [(one.name, (bytes(one.arguments) or bytes(one.parameters)).decode(), one.id) for one in written]
+    if (need_arguments and not all(arguments.startswith("{") for _, arguments, _ in parts)) or (
+        more and not all(arguments for _, arguments, _ in parts)
+    ):
+        return [], 0
+    return [call_of(name, _unquoted(arguments) or "{}", call_id) for name, arguments, call_id in parts], more
+
+
+def _written(text: str) -> tuple[Sequence[_Written], int]:
+    """Return what is written as calls, the arguments exactly as the model wrote them, and how many say more."""
     try:
-        # Arguments are kept exactly as the model wrote them.
-        written = msgspec.json.decode(text, type=_Written | list[_Written])
-        several = written if isinstance(written, list) else [written]
-        parts = [(one.name, (bytes(one.arguments) or bytes(one.parameters)).decode(), one.id) for one in several]
+        exact = _listed(msgspec.json.decode(text, type=_Exact | list[_Exact]))
+        return exact, sum(bool(bytes(one.arguments) and bytes(one.parameters)) for one in exact)
     except (ValueError, RecursionError):
-        parts = _lenient_calls(text)
-    if need_arguments and not all(arguments.startswith("{") for _, arguments, _ in parts):
-        return []
-    return [call_of(name, _unquoted(arguments) or "{}", call_id) for name, arguments, call_id in parts]
+        pass
+    try:
+        loose = _listed(msgspec.json.decode(text, type=_Written | list[_Written]))
+        return loose, 1
+    except (ValueError, RecursionError):
+        return _lenient(text)
 
 
-def _lenient_calls(text: str) -> list[tuple[str, str, str | None]]:
+def _listed(written: Any) -> list[Any]:
+    return written if isinstance(written, list) else [written]
+
+
+def _lenient(text: str) -> tuple[list[_Written], int]:
     """Read what a strict parser refuses, such as a line break inside a string."""
     try:
-        value = json.loads(text, strict=False)
+        several = _listed(json.loads(text, strict=False))
     except (ValueError, RecursionError):
-        return []
-    several = value if isinstance(value, list) else [value]
-    parts = []
+        return [], 0
+    written, more = [], 0
     for one in several:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            return []
-        arguments = one.get("arguments", one.get("parameters"))
-        call_id = one.get("id")
-        written = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
-        parts.append((one["name"], written, call_id if isinstance(call_id, str) else None))
-    return parts
+            return [], 0
+        arguments, call_id = one.get("arguments", one.get("parameters")), one.get("id")
+        encoded = b"" if arguments is None else json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")
+        kept = call_id if isinstance(call_id, str) else None
+        more += not one.keys() <= KEYS or ("arguments" in one and "parameters" in one) or kept is not call_id
+        written.append(_Written(one["name"], msgspec.Raw(encoded), id=kept))
+    return written, more
 
 
 def _unquoted(arguments: str) -> str:
