@@ -1,26 +1,16 @@
-"""What is selected: windows, outcomes, errors, filters, quotas, and the funnel that tells of each."""
+"""What is selected: steps and windows, outcomes, splits, quotas and order, and the funnel that tells of each."""
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rltracer_sqlite.export import (
-    DifficultyFilter,
-    ExportError,
-    FieldFilter,
-    TableRows,
-    TraceDataExporter,
-    TraceRunSpec,
-)
-from rltracer_sqlite.roots import RootNotAllowed, Roots
-from tests.export_runs import chosen, export, funnel, indexed, inspect, rollout, spec, uids, write_steps
+from rltracer_sqlite.export import DifficultyFilter, ExportError, FieldFilter
+from tests.export_runs import chosen, export, indexed, inspect, rollout, spec, write_steps
 from tests.indexing import index, rows, value
-from tests.layouts import append, episode, message
+from tests.layouts import append, episode, message, v0_row
 
 
 def test_step_0_counts_unless_it_is_excluded(tmp_path: Path) -> None:
@@ -83,113 +73,6 @@ def test_trajectories_of_an_unknown_split_count_as_train(tmp_path: Path) -> None
     assert value(tmp_path / "x.sqlite", "select split is null from trajectories")
     assert chosen(spec(tmp_path / "x.sqlite")) == ["a"]
     assert chosen(spec(tmp_path / "x.sqlite", split="eval")) == []
-
-
-ERRORS: list[tuple[str, dict[str, Any], bool]] = [
-    ("no error", {}, True),
-    ("error", {"ok": False, "stop_condition": "error", "errors": [{"type": "X"}]}, False),
-    ("sandbox_error", {"ok": False, "stop_condition": "sandbox_error", "errors": [{"type": "X"}]}, False),
-    ("agent_timeout", {"ok": False, "stop_condition": "agent_timeout", "errors": [{"type": "X"}]}, False),
-    ("no reason", {"ok": False, "stop_condition": None, "errors": [{"type": "X"}]}, False),
-    ("after the answer", {"ok": False, "stop_condition": "agent_completed", "errors": [{"type": "X"}]}, True),
-    ("scoring_error", {"ok": False, "stop_condition": "scoring_error", "errors": [{"type": "X"}]}, True),
-    ("scoring_timeout", {"ok": False, "stop_condition": "scoring_timeout", "errors": [{"type": "X"}]}, True),
-    ("a limit is no error", {"stop_condition": "max_turns"}, True),
-]
-
-
-@pytest.mark.parametrize(("facts", "kept"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
-def test_generation_errors_are_dropped_and_scoring_errors_kept(
-    tmp_path: Path, facts: dict[str, Any], kept: bool
-) -> None:
-    database = indexed(tmp_path, {1: [rollout("a", **facts)]})
-    assert bool(chosen(spec(database))) is kept
-    assert chosen(spec(database), keep_generation_errors=True) == ["a"]
-    scored = kept and not facts.get("errors")
-    assert bool(chosen(spec(database), drop_scoring_errors=True)) is scored
-
-
-def test_an_episode_that_never_ran_is_a_generation_error(tmp_path: Path) -> None:
-    append(
-        tmp_path / "run" / "rollouts" / "step_1" / "train" / "all" / "traces.jsonl", episode([], errors=[{"type": "X"}])
-    )
-    index(tmp_path / "x.sqlite", tmp_path / "run")
-    told = funnel(inspect(spec(tmp_path / "x.sqlite"), acceptance="any"))
-    assert (told["accepted"], told["sampled without an error"]) == (1, 0)
-
-
-def test_truncated_and_effective_are_options(tmp_path: Path) -> None:
-    cut = rollout("cut", stop_condition="max_turns")
-    root = write_steps(tmp_path / "run", {1: [cut, rollout("whole")]})
-    append(root / "rollouts" / "step_1" / "train" / "effective" / "traces.jsonl", cut)
-    index(tmp_path / "x.sqlite", root)
-    assert chosen(spec(tmp_path / "x.sqlite")) == ["cut", "whole"]
-    assert chosen(spec(tmp_path / "x.sqlite"), drop_truncated=True) == ["whole"]
-    assert chosen(spec(tmp_path / "x.sqlite"), effective_only=True) == ["cut"]
-
-
-FIELDS: list[tuple[FieldFilter, list[str]]] = [
-    (FieldFilter("metrics.num_turns", minimum=2), ["b", "c"]),
-    (FieldFilter("metrics.num_turns", minimum=2, maximum=2), ["b"]),
-    (FieldFilter("metrics.num_turns", allowed_values=(1, 3)), ["a", "c"]),
-    (FieldFilter("rewards.reward.score", minimum=0.5), ["a", "b", "c"]),
-    (FieldFilter("rewards.reward", minimum=0.5), ["a", "b", "c"]),
-    (FieldFilter("info.level", allowed_values=("hard",)), ["b"]),
-    (FieldFilter("info.level", allowed_values=("hard",), include_missing=True), ["b", "c"]),
-    (FieldFilter("info.level", minimum=0), []),
-    (FieldFilter("info.level"), ["a", "b"]),
-    (FieldFilter("tool_calls", minimum=1), ["b", "c"]),
-    (FieldFilter("agent.name", allowed_values=("agent",)), ["a", "b", "c"]),
-    (FieldFilter("task.data.idx", allowed_values=(2,)), ["c"]),
-    (FieldFilter("task.data.note", allowed_values=("x",)), ["a"]),
-    (FieldFilter("task.data.note", include_missing=True, allowed_values=("x",)), ["a", "b"]),
-    (FieldFilter("task.data.size", minimum=4, maximum=5), ["b"]),
-    (FieldFilter("verifiers.version", allowed_values=("0.4.0",)), ["a", "b", "c"]),
-    (FieldFilter("info.deep.er.than.it.is.indexed", minimum=1), ["c"]),
-]
-
-
-@pytest.fixture(scope="module")
-def fields(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an index whose records have various fields, some of which no index holds."""
-    records = [
-        rollout("a", "qa", info={"level": "easy"}, task={"idx": 0, "name": "qa", "note": "x"}),
-        rollout("b", "qb", calls=1, info={"level": "hard"}, task={"idx": 1, "name": "qb", "size": 4.5}),
-        rollout("c", "qc", calls=2, info={"deep": {"er": {"than": {"it": {"is": {"indexed": 1}}}}}},
-                task={"idx": 2, "name": "qc", "size": "five", "note": "y"}),
-    ]  # fmt: skip
-    return indexed(tmp_path_factory.mktemp("fields"), {1: records})
-
-
-@pytest.mark.parametrize(("one", "expected"), FIELDS, ids=[str(case[0]) for case in FIELDS])
-def test_field_filters_by_columns_and_by_records(fields: Path, one: FieldFilter, expected: list[str]) -> None:
-    assert chosen(spec(fields), field_filters=(one,)) == expected
-
-
-def test_filters_by_columns_and_records_agree(fields: Path) -> None:
-    record = {"metrics": {"num_turns": 2.0, "flag": True}, "info": {"level": "hard"}}
-    assert FieldFilter("metrics.num_turns", minimum=2).accepts(record)
-    assert FieldFilter("metrics.flag", minimum=1).accepts(record)
-    assert not FieldFilter("info.level", minimum=0).accepts(record)
-    assert not FieldFilter("info.other").accepts(record)
-
-
-def test_a_path_that_no_record_has_is_an_error_that_names_similar_ones(fields: Path) -> None:
-    with pytest.raises(ExportError, match=r"metrics\.num_turn\. Similar: metrics\.num_turns"):
-        chosen(spec(fields), field_filters=(FieldFilter("metrics.num_turn", maximum=8),))
-
-
-def test_records_are_read_only_for_what_is_left_and_with_progress(fields: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    filters = (FieldFilter("metrics.num_turns", minimum=2), FieldFilter("task.data.note"))
-    from rltracer_sqlite.export import ExportPreferences
-
-    exporter = TraceDataExporter(
-        [spec(fields)], ExportPreferences(field_filters=filters), lambda *facts: told.append(facts)
-    )
-    stages = funnel(exporter.inspect())
-    assert told == [("Reading records", 1, 2), ("Reading records", 2, 2)]
-    assert (stages["metrics.num_turns >= 2"], stages["task.data.note recorded"]) == (2, 1)
 
 
 def test_the_funnel_tells_what_every_stage_drops(tmp_path: Path) -> None:
@@ -263,8 +146,6 @@ def test_the_selection_does_not_depend_on_how_the_index_was_built(tmp_path: Path
 
 
 def test_records_without_an_id_are_chosen_by_their_place_whatever_folder_was_indexed(tmp_path: Path) -> None:
-    from tests.layouts import v0_row
-
     said = [message("user", "6 * 7?"), message("assistant", "42")]
     lines = [v0_row([*said[:1], message("assistant", f"42 {n}")], example_id=0) for n in range(9)]
     append(tmp_path / "run" / "rollouts" / "step_1" / "train_rollouts.jsonl", *lines)
@@ -275,69 +156,3 @@ def test_records_without_an_id_are_chosen_by_their_place_whatever_folder_was_ind
         for name in ("a.sqlite", "b.sqlite")
     ]
     assert places[0] == places[1]
-
-
-def test_an_index_that_moved_with_its_run_selects_the_same(tmp_path: Path) -> None:
-    root = write_steps(tmp_path / "here" / "run", {1: [rollout(f"t{n}") for n in range(9)]})
-    index(tmp_path / "here" / "x.sqlite", root)
-    before = chosen(spec(tmp_path / "here" / "x.sqlite"))
-    shutil.move(tmp_path / "here", tmp_path / "there")
-    assert chosen(spec(tmp_path / "there" / "x.sqlite")) == before
-
-
-def test_rows_of_a_table_restrict_the_selection_and_not_the_pass_rate(tmp_path: Path) -> None:
-    database = indexed(tmp_path, {1: [rollout("a"), rollout("b", passed=False), rollout("c", "other")]})
-    ids = dict(rows(database, "select uid, id from trajectories"))
-    only = spec(database, only=TableRows("trajectories", [ids["a"]]))
-    [row] = export(only, tmp_path / "o.jsonl", include_provenance=True)
-    assert (row["trace_provenance"]["uid"], row["trace_provenance"]["prompt_pass_rate"]) == ("a", 0.5)
-    group = value(database, "select prompt_group_id from trajectories where uid = 'c'")
-    assert chosen(spec(database, only=TableRows("prompt_groups", [group]))) == ["c"]
-    assert funnel(inspect(only))["rows of the table"] == 1
-
-
-def test_runs_of_one_index_and_of_several(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        write_steps(tmp_path / name, {1: [rollout(f"{name}{n}") for n in range(3)]})
-    index(tmp_path / "two.sqlite", tmp_path / "a")
-    index(tmp_path / "two.sqlite", tmp_path / "b")
-    index(tmp_path / "one.sqlite", tmp_path / "c")
-    specs = [TraceRunSpec.from_index(tmp_path / "two.sqlite", name) for name in ("b", "a")]
-    found = export([*specs, tmp_path / "one.sqlite"], tmp_path / "o.jsonl", per_prompt=1)
-    assert [uid[0] for uid in uids(found)] == ["b", "a", "c"]
-    with pytest.raises(ExportError, match=r"Which run .* It holds: a, b"):
-        chosen(TraceRunSpec.from_index(tmp_path / "two.sqlite"))
-
-
-def test_a_run_that_nobody_vouched_for_is_selected_from_but_not_read(tmp_path: Path) -> None:
-    database = indexed(tmp_path, {1: [rollout("a")]})
-    foreign = spec(database, roots=Roots([tmp_path / "elsewhere"]))
-    assert chosen(foreign) == ["a"]
-    with pytest.raises(RootNotAllowed):
-        export(foreign, tmp_path / "o.jsonl")
-
-
-def test_a_folder_is_indexed_for_the_asked_steps_only(tmp_path: Path, own_home: Path) -> None:
-    root = write_steps(tmp_path / "run", {step: [rollout(str(step), f"q{step}")] for step in (1, 2, 3)})
-    assert chosen(TraceRunSpec(root, step_start=2, step_end=2)) == ["2"]
-    [cached] = (own_home / "cache").rglob("*.sqlite")
-    assert rows(cached, "select distinct step from trajectories") == [(2,)]
-    assert not list(root.rglob("*.sqlite"))
-
-
-def test_the_name_of_a_run_can_be_given(tmp_path: Path) -> None:
-    database = indexed(tmp_path, {1: [rollout("a")]})
-    export(spec(database, name="mine"), tmp_path / "o.jsonl")
-    told = json.loads((tmp_path / "o.jsonl.summary.json").read_text())
-    assert [run["name"] for run in told["runs"]] == [window["run"] for window in told["windows"]] == ["mine"]
-
-
-def test_a_damaged_index_is_a_sentence(tmp_path: Path) -> None:
-    import sqlite3
-
-    database = indexed(tmp_path, {1: [rollout("a")]})
-    connection = sqlite3.connect(database)
-    connection.execute("drop table prompts")
-    connection.close()
-    with pytest.raises(ExportError, match="cannot be read: no such table"):
-        chosen(spec(database))

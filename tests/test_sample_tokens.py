@@ -20,7 +20,7 @@ from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.prime_rl.graph import branch_paths
 from rltracer_sqlite.tokens import load_tokenizer, parse_conversation
 from tests.indexing import rows, value
-from tests.test_sample import Record, traces
+from tests.sample_run import Record, traces
 from tests.token_templates import chatml
 
 MISTAKE = -2.5  # nats; only the token at a mistake is less likely
