@@ -87,12 +87,3 @@ async def run_id(datasette: Any, database: str, root: Path) -> int | None:
     """Return the number of the run at a place in the index, or None where it has none."""
     found = await datasette.databases[database].execute("select id from runs where root = :root", {"root": str(root)})
     return found.rows[0]["id"] if found.rows else None
-
-
-def size(number: float) -> str:
-    """Return a number of bytes for people, in powers of 1000."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"

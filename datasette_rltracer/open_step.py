@@ -10,6 +10,7 @@ from typing import Any
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import NotFound, Response
 
+from rltracer_sqlite.amounts import size
 from rltracer_sqlite.browse import ALL_STEPS, needs_reading, parse_step, run_steps
 from rltracer_sqlite.browse.steps import NO_STEP
 from rltracer_sqlite.index.database import IndexFileError, open_index
@@ -18,7 +19,7 @@ from rltracer_sqlite.sources.base import SourceError
 
 from .addresses import run_url, step_url
 from .background import DONE, FAILED, Job
-from .browser import Browser, permitted_browser, run_id, size
+from .browser import Browser, permitted_browser, run_id
 from .browsing import browse_url
 from .frame import render
 from .hosts import is_from_elsewhere

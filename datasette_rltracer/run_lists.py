@@ -11,6 +11,7 @@ from typing import Any
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import NotFound, Response
 
+from rltracer_sqlite.amounts import size
 from rltracer_sqlite.browse import ALL_STEPS, run_steps
 from rltracer_sqlite.browse.steps import StepFiles, step_key
 from rltracer_sqlite.sources import source_for
@@ -19,7 +20,7 @@ from rltracer_sqlite.sources.base import SourceError
 from .access import place
 from .addresses import run_url
 from .background import DONE
-from .browser import Browser, permitted_browser, run_id, size
+from .browser import Browser, permitted_browser, run_id
 from .browsing import browse_url
 from .frame import render
 from .hosts import is_from_elsewhere
