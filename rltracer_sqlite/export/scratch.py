@@ -17,6 +17,8 @@ from .runs import OpenRun, Progress
 CACHE_KIB = 32_000
 SOURCE_CACHE_KIB = 16_000
 TOLD_EVERY = 500_000  # steps of SQLite's virtual machine, some hundredths of a second
+# Tables of an index that an export may read. One that a selection happens not to need must not be missing in silence.
+NEEDED = ("runs", "shards", "prompts", "prompt_groups", "trajectories", "fields")
 
 TABLES = """
 -- A prompt within a run and window, split and env: what a pass rate is of.
@@ -85,7 +87,7 @@ class Scratch:
             self.connection.execute("attach ? as source", (f"{run.index.absolute().as_uri()}?mode=ro",))
             self.connection.execute(f"pragma source.cache_size = -{SOURCE_CACHE_KIB}")
             # It was looked at when its runs were listed, and may be another file by now.
-            if odd := odd_structure(self.connection, "source"):
+            if odd := odd_structure(self.connection, "source") or _missing(self.connection):
                 raise sqlite3.DatabaseError(odd)
         self.attached = run
         return self.connection
@@ -142,6 +144,11 @@ class Scratch:
         """Remove the tables."""
         self.connection.set_progress_handler(None, 0)
         self.connection.close()
+
+
+def _missing(connection: sqlite3.Connection) -> str | None:
+    names = {row[1] for row in connection.execute("pragma source.table_list")}
+    return next((f"no such table: {name}" for name in NEEDED if name not in names), None)
 
 
 @contextmanager
