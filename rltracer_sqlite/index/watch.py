@@ -160,8 +160,6 @@ class Watch:
     def _unwritten(self, error: Exception) -> str:
         return str(error) if isinstance(error, IndexFileError) else f"{self.database} cannot be written: {error}."
 
-    # -- the database
-
     def _open(self) -> None:
         with WriterLock(self.database, "watching", wait=OPENING_SECONDS):
             self.connection = open_for_writing(self.database)

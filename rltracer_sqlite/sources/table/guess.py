@@ -22,11 +22,8 @@ from .sqlite import DAMAGED, connect, table_names
 from .toml import toml_comment, toml_value
 
 SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop")  # what is told where it is missing
-
-
 MOST_DESCRIBED = 12
-BY_WORD = ("prompt", "completion", "step", "advantage")  # roles that a word of a name tells: raw_prompt, epoch_no
-MOST_TELLING = 4  # of the names of such a role
+MOST_TELLING = 4  # of the names of a role, such as prompt in raw_prompt
 
 
 @dataclass

@@ -1,13 +1,12 @@
-"""Mappings from TOML: every key checked, every error with the file, the line and the key."""
+"""Mappings from TOML: what each key means, and which of them go together."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from .keys import Checked, Keys, shown_value
 from .mapping import (
     KINDS,
     LAYOUTS,
@@ -24,7 +23,7 @@ from .mapping import (
     Test,
     Variant,
 )
-from .toml import line_of, read_toml
+from .toml import read_toml
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 SHAPE_KEYS = (
@@ -37,7 +36,6 @@ CONTENT_KEYS = (
 FILE_KEYS = ("paths", "splits", "table", "repeats")
 MOST_PLACES = 6
 MOST_WILD = 3  # a text that nearly fits is tried in as many ways as it has characters, to this power
-Keys = tuple["str | int", ...]
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -54,11 +52,11 @@ def parse_mapping(text: str, file: str) -> Mapping:
     return _Reading(text, file).mapping(read_toml(text, file))
 
 
-class _Reading:
-    """One mapping being read: knows its text, to say where an error is."""
+class _Reading(Checked):
+    """One mapping being read."""
 
     def __init__(self, text: str, file: str) -> None:
-        self.text, self.file = text, file
+        super().__init__(text, file)
         self.splits = SPLITS
 
     def mapping(self, value: dict[str, Any]) -> Mapping:
@@ -173,7 +171,7 @@ class _Reading:
         if isinstance(value, (str, list)):
             return Role(columns=self.texts({"column": value}, "column", at[:-1], at))
         if not isinstance(value, dict):
-            raise self.error(at, f"expected the name of a column, found {_shown(value)}")
+            raise self.error(at, f"expected the name of a column, found {shown_value(value)}")
         self.known(value, ("column", "like", "sum", "values", "value", "present", "then", "otherwise"), at)
         if not {"column", "value", "present"} & value.keys():
             raise self.error(at, 'expected "column", "value" or "present"')
@@ -190,51 +188,6 @@ class _Reading:
             then=value.get("then"),
             otherwise=value.get("otherwise"),
         )
-
-    # -- values of a kind
-
-    def table(self, value: dict[str, Any], key: str, at: Keys) -> dict[str, Any]:
-        found = value.get(key, {})
-        if not isinstance(found, dict):
-            raise self.error((*at, key), f"expected a table, found {_shown(found)}")
-        return found
-
-    def tables(self, value: dict[str, Any], key: str, at: Keys) -> list[dict[str, Any]]:
-        found = value.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise self.error((*at, key), f"expected [[{key}]] tables, found {_shown(found)}")
-        return found
-
-    def text_at(self, value: dict[str, Any], key: str, at: Keys, default: str | None = None) -> str:
-        found = value.get(key, default)
-        if found is None:
-            raise self.error(at, f"the key {key} is missing")
-        if not isinstance(found, str):
-            raise self.error((*at, key), f"expected a text, found {_shown(found)}")
-        return found
-
-    def texts(self, value: dict[str, Any], key: str, at: Keys, shown: Keys | None = None) -> tuple[str, ...]:
-        found = value.get(key, [])
-        listed = [found] if isinstance(found, str) else found
-        if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
-            raise self.error(shown or (*at, key), f"expected a name or a list of names, found {_shown(found)}")
-        return tuple(listed)
-
-    def flag(self, value: dict[str, Any], key: str, at: Keys) -> bool:
-        found = value.get(key, False)
-        if not isinstance(found, bool):
-            raise self.error((*at, key), f"expected true or false, found {_shown(found)}")
-        return found
-
-    def choice(self, value: dict[str, Any], key: str, at: Keys, choices: Sequence[str], default: str) -> str:
-        found = value.get(key, default)
-        if found != default and found not in choices:
-            raise self.error((*at, key), f"expected one of {', '.join(choices)}, found {_shown(found)}")
-        return str(found)
-
-    def text_map(self, value: dict[str, Any], key: str, at: Keys) -> dict[str, str]:
-        found = self.table(value, key, at)
-        return {name: self.text_at(found, name, (*at, key)) for name in found}
 
     def splits_of(self, files: dict[str, Any]) -> dict[str, str]:
         found = self.text_map(files, "splits", ("files",))
@@ -256,25 +209,3 @@ class _Reading:
         if unknown or max(written.count("{step}"), written.count("{split}")) > 1:
             raise self.error(at, f"{written!r}: the open places are *, {{step}} and {{split}}, the last two once each")
         return Template(written, self.splits)
-
-    # -- errors
-
-    def known(self, value: Any, keys: Collection[str], at: Keys) -> None:
-        """Raise an error for a key that a table does not have, with the key that was probably meant."""
-        if not isinstance(value, dict):
-            raise self.error(at, f"expected a table, found {_shown(value)}")
-        for key in value:
-            if key not in keys:
-                close = get_close_matches(key, keys, 1)
-                meant = f"did you mean {close[0]}?" if close else f"the keys here are {', '.join(keys)}"
-                raise self.error((*at, key), f"there is no such key; {meant}")
-
-    def error(self, at: Keys, what: str) -> MappingError:
-        key = ".".join(str(part) for part in at if isinstance(part, str))
-        line = line_of(self.text, at)
-        end = "" if what.endswith("?") else "."
-        return MappingError(f"{self.file}, line {line}" + (f", key {key}" if key else "") + f": {what}{end}")
-
-
-def _shown(value: Any) -> str:
-    return repr(value) if len(repr(value)) <= 60 else type(value).__name__
