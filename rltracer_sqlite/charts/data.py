@@ -15,7 +15,6 @@ from ..passrates import WINDOW_SIZES
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 FOLDER = Path(__file__).parent
-MAX_ROWS = 1000  # what Datasette returns of a query unless told otherwise
 
 # A value is bound as text and compared with '', so that the same query works on Datasette's page for SQL.
 SELECTION = """
