@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem, Shard
+from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource, joined, mapping_source_from_text
 from tests.layouts import seal
 from tests.table_samples import write_lines, write_parquet
@@ -93,6 +94,23 @@ def test_rows_are_found_and_loaded(container: str, tmp_path: Path) -> None:
         assert [message["content"] for message in trajectory.messages] == [row["q"], row["a"]]
         assert {name: trajectory.record[name] for name in row} == row
         assert json.loads(trajectory.raw)["note"] in ("x", ["x"])
+
+
+@pytest.mark.parametrize(
+    ("container", "is_sealed"),
+    [*((name, False) for name in WRITERS), *((name, True) for name in ("lines", "array", "columns", "singletons"))],
+)
+def test_messages_are_read_alone_from_an_open_file(container: str, is_sealed: bool, tmp_path: Path) -> None:
+    write, layout = WRITERS[container]
+    write(tmp_path)
+    reader = mine(layout)
+    entries = read(reader, tmp_path)[0]
+    if is_sealed:
+        seal(tmp_path / entries[0][0].path)
+    with open_shard(tmp_path, entries[0][0].path) as opened:
+        messages = reader.messages(tmp_path, opened)
+        found = [[message["content"] for message in messages(locator(*one))] for one in reversed(entries)]
+    assert found == [[row["q"], row["a"]] for row in reversed(ROWS)]
 
 
 @pytest.mark.parametrize("container", ["lines", "array"])
@@ -240,6 +258,11 @@ def test_a_row_that_has_changed_is_not_shown_as_another(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("x" * 5000)
     with pytest.raises(LocatorError, match="has changed since it was indexed"):
         reader.load(tmp_path, [locator(shard, entry)])
+    with (
+        open_shard(tmp_path, shard.path) as opened,
+        pytest.raises(LocatorError, match="has changed since it was indexed"),
+    ):
+        reader.messages(tmp_path, opened)(locator(shard, entry))
 
 
 def test_a_recorded_id_is_the_uid_and_is_checked(tmp_path: Path) -> None:
@@ -250,6 +273,8 @@ def test_a_recorded_id_is_the_uid_and_is_checked(tmp_path: Path) -> None:
     write_lines(tmp_path / "rows.jsonl", *({**row, "n": row["n"] + 1} for row in ROWS))
     with pytest.raises(LocatorError, match="another record"):
         reader.load(tmp_path, [locator(shard, entry)])
+    with open_shard(tmp_path, shard.path) as opened, pytest.raises(LocatorError, match="another record"):
+        reader.messages(tmp_path, opened)(locator(shard, entry))
 
 
 @pytest.mark.parametrize(("container", "line"), [("parquet", 99), ("parquet", 0), ("sqlite", 99), ("sqlite", 2**70)])

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.messages import prompt_context, prompt_key
+from rltracer_sqlite.search.document import document, messages_text
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Entry, Locator, NotRollouts, Problem, Shard
+from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource
 from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS, preset
 from tests.table_samples import SAMPLES, Row
@@ -68,6 +70,15 @@ def test_messages_are_what_was_written(sample: tuple[TableSource, Path, list[Row
         assert trajectory.branches == ([row.messages] if row.messages else [])
         assert trajectory.metadata["reward"] == row.reward
         assert entry.content_kind == "token_ids" or entry.turns == sum(m["role"] == "assistant" for m in row.messages)
+
+
+def test_messages_alone_are_those_of_the_whole_row(sample: tuple[TableSource, Path, list[Row]]) -> None:
+    reader, root, rows = sample
+    for (shard, entry), row in zip(read(reader, root)[0], rows, strict=True):
+        with open_shard(root, shard.path) as opened:
+            found = reader.messages(root, opened)(locator(shard, entry))
+        assert found == row.messages
+        assert messages_text(found) == document(reader.load(root, [locator(shard, entry)])).text
 
 
 def test_prompts_are_those_of_the_messages(sample: tuple[TableSource, Path, list[Row]]) -> None:

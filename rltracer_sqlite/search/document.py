@@ -73,6 +73,11 @@ def document(trajectory: Trajectory) -> Document:
     return Document(storable(joined(texts)), starts, [places[key] for key in ordered])
 
 
+def messages_text(messages: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text of messages of one branch, as `document` has it."""
+    return storable(joined(map(message_text, messages)))
+
+
 def joined(texts: Iterable[str]) -> str:
     """Return texts as one document."""
     return BETWEEN.join(texts)[:MOST_CHARACTERS]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ..sources.base import Locator, LocatorError, Source
+from ..sources.base import Locator, LocatorError, MessageSource, Source
 from ..sources.files import MAX_RECORD_BYTES, ByteReader
 from ..sources.places import Root
-from .document import document
+from .document import document, messages_text
 from .jobs import TextShard
 from .records import TextRecord, decode_record, record_text
 
@@ -44,6 +44,7 @@ class ShardTexts:
     def __init__(self, source: Source, root: Root, shard: TextShard, reader: ByteReader) -> None:
         self.source, self.root, self.shard, self.reader = source, root, shard, reader
         self.is_plain = source.name in PLAIN_RECORDS
+        self.messages = source.messages(root, reader) if isinstance(source, MessageSource) else None
         self.place: tuple[int, int] | None = None
         self.record: TextRecord | None = None
 
@@ -76,6 +77,8 @@ class ShardTexts:
             row.uid, self.shard.path, self.shard.layout, row.byte_offset, row.byte_length, row.item, row.line
         )
         try:
+            if self.messages:
+                return messages_text(self.messages(locator))
             return document(self.source.load(self.root, [locator])).text
         except (LocatorError, OSError, RecursionError):
             return None

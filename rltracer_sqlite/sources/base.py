@@ -6,14 +6,15 @@ the run's root, so that scanning one shard is a pure function that can run in an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union, runtime_checkable
 
 import msgspec
 
 if TYPE_CHECKING:
-    from ..model import Trajectory
+    from ..model import Message, Trajectory
+    from .files import ByteReader
     from .places import Root
 
 
@@ -162,6 +163,15 @@ class Source(Protocol):
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory: the record's locator first, then its annotations, oldest first."""
+        ...
+
+
+@runtime_checkable
+class MessageSource(Protocol):
+    """What a source may offer beside `Source`, so that words are read faster than by `load`."""
+
+    def messages(self, root: Root, reader: ByteReader) -> Callable[[Locator], list[Message]]:
+        """Return what reads the messages of a trajectory of an open shard; it raises LocatorError."""
         ...
 
 

@@ -13,7 +13,7 @@ from ..base import Entry, Shard
 from ..conversation import entry_of, short_text
 from ..values import MAX_TEXT, add_values, flag, integer_in_text, number, reward_path, short
 from .content import TOKEN_IDS, conversation_of
-from .mapping import SPLITS, TRUNCATED, Role, Shape
+from .mapping import SPLITS, TRUNCATED, Role, Shape, Variant
 from .rows import Row, json_text, kind_of
 from .tokens import TokenNumbers, identify_by_ids, read_tokens
 
@@ -52,7 +52,7 @@ def read_row(
     Raises RowError naming the column that does not fit.
     """
     values = _Values(row, shape)
-    variant = shape.variants[place.item] if shape.variants and place.item is not None else None
+    variant = _variant(shape, place.item)
     is_ids = shape.content.kind == TOKEN_IDS
     tokens = read_tokens(values.get, with_ids or is_ids, values.remarks, is_ids)
     ids = (tokens.ids[: tokens.prompt], tokens.ids[tokens.prompt :]) if tokens and is_ids else ([], [])
@@ -74,6 +74,24 @@ def read_row(
     tools = values.get("tools") or conversation.tools
     streams = tokens.streams() if tokens and with_ids else None
     return Reading(entry, conversation, tools, streams, truth, [*ids[0], *ids[1]], values.remarks)
+
+
+def read_words(
+    row: Row, shape: Shape, item: int | None, tokenizer: TextTokenizer | None
+) -> tuple[str | None, Conversation]:
+    """Return the recorded id of a row and its conversation, as `read_row` does, and read nothing else of it.
+
+    Raises RowError naming the column that does not fit.
+    """
+    values, variant, content = _Values(row, shape), _variant(shape, item), shape.content
+    tokens = read_tokens(values.get, True, values.remarks, True) if content.kind == TOKEN_IDS else None
+    ids = (tokens.ids[: tokens.prompt], tokens.ids[tokens.prompt :]) if tokens else ([], [])
+    completion = variant.completion if variant else content.completion
+    return _recorded_id(values), conversation_of(row, content, completion, ids, tokenizer)
+
+
+def _variant(shape: Shape, item: int | None) -> Variant | None:
+    return shape.variants[item] if shape.variants and item is not None else None
 
 
 class _Values:
@@ -138,10 +156,14 @@ class _Values:
         return self.shape.used.union(taken)
 
 
-def _fill(entry: Entry, values: _Values) -> None:
+def _recorded_id(values: _Values) -> str | None:
     recorded = values.get("id")
-    if isinstance(recorded, (str, int)) and not isinstance(recorded, bool) and len(str(recorded)) <= MAX_TEXT:
-        entry.uid = short(str(recorded)) or entry.uid
+    is_id = isinstance(recorded, (str, int)) and not isinstance(recorded, bool) and len(str(recorded)) <= MAX_TEXT
+    return short(str(recorded)) if is_id else None
+
+
+def _fill(entry: Entry, values: _Values) -> None:
+    entry.uid = _recorded_id(values) or entry.uid
     if entry.step is None:
         entry.step = values.integer_at("step")
     if entry.split is None:

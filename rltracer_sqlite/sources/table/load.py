@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...model import Trajectory
+from ...model import Message, Trajectory
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
 from ..base import CHANGED, Locator, LocatorError, Shard
 from ..conversation import trajectory_of
-from ..files import read_bytes
+from ..files import ByteReader, read_bytes, read_place
 from ..places import Root
 from ..values import logprob_summary
-from .entries import Place, Reading, read_row
+from .entries import Place, Reading, read_row, read_words
 from .mapping import Mapping, Shape
 from .parquet import NumberedRows
 from .rows import BOM, Row, RowError, expand, read_object
@@ -31,10 +31,13 @@ class Record(NamedTuple):
 
 
 class RecordCache:
-    """Reads records by their locators, and keeps the last one: the rows of a record are asked for one after another."""
+    """Reads records by their locators, and keeps the last one: the rows of a record are asked for one after another.
 
-    def __init__(self, root: Root, mapping: Mapping) -> None:
-        self.root, self.mapping = root, mapping
+    `reader` is their file, where it is one and open.
+    """
+
+    def __init__(self, root: Root, mapping: Mapping, reader: ByteReader | None = None) -> None:
+        self.root, self.mapping, self.reader = root, mapping, reader
         self._parquet = NumberedRows(root)
         self._key: tuple[str, int, int | None] | None = None
         self._last: Record | None = None
@@ -67,7 +70,8 @@ class RecordCache:
             return load_sqlite_row(self.root, locator.path, self.mapping.table, locator.line or 0), None
         if locator.layout == "parquet":
             return self._parquet.row(locator.path, (locator.line or 0) - 1), None
-        raw = read_bytes(self.root, locator.path, locator.byte_offset, locator.byte_length)
+        place = locator.path, locator.byte_offset, locator.byte_length
+        raw = read_place(self.reader, *place) if self.reader else read_bytes(self.root, *place)
         try:
             return Row(read_object(raw.removeprefix(BOM))[0]), raw
         except ValueError:
@@ -101,6 +105,17 @@ def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokeni
     return replace(trajectory, read_tokens=lambda: [tokens]) if tokens and tokens.ids else trajectory
 
 
+def load_table_messages(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> list[Message]:
+    """Return the messages of the trajectory at a locator, and read nothing else of it. Raises LocatorError."""
+    record, row = records.row(locator)
+    try:
+        uid, conversation = read_words(row, record.shape, locator.item, tokenizer)
+    except (RowError, TokenizerError) as error:
+        raise LocatorError(f"{locator.path}: {error}.") from None
+    _refuse_another(locator, uid)
+    return conversation.messages
+
+
 def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer | None) -> Reading:
     numbered = locator.layout in NUMBERED
     place = Place(locator.byte_offset, locator.byte_length, locator.line or 1, locator.item, numbered)
@@ -109,7 +124,11 @@ def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer 
         reading = read_row(row, shape, shard, place, tokenizer)
     except (RowError, TokenizerError) as error:
         raise LocatorError(f"{locator.path}: {error}.") from None
-    # A recorded id says whether this is still the row that was indexed; a place says nothing.
-    if not locator.uid.startswith(f"{locator.path}@") and reading.entry.uid != locator.uid:
-        raise _changed(locator, "another record")
+    _refuse_another(locator, reading.entry.uid)
     return reading
+
+
+def _refuse_another(locator: Locator, uid: str | None) -> None:
+    """Raise LocatorError where a recorded id says that this is not the row that was indexed; a place says nothing."""
+    if not locator.uid.startswith(f"{locator.path}@") and uid != locator.uid:
+        raise _changed(locator, "another record")

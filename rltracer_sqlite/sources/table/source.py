@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,9 @@ from .files import find_tables
 from .mapping import Mapping
 
 if TYPE_CHECKING:
-    from ...model import Trajectory
+    from ...model import Message, Trajectory
     from ...tokens.tokenizer import TextTokenizer
+    from ..files import ByteReader
 
 WHOLE = ("sqlite", "parquet", "json")  # layouts of files that are read as a whole; JSON may be one array
 
@@ -87,6 +88,13 @@ class TableSource:
         from .load import RecordCache, load_table_row
 
         return load_table_row(locators[0], RecordCache(root, self.mapping), self._text_tokenizer)
+
+    def messages(self, root: Root, reader: ByteReader) -> Callable[[Locator], list[Message]]:
+        """Return what reads the messages of a trajectory of an open shard, and nothing else. It raises LocatorError."""
+        from .load import RecordCache, load_table_messages
+
+        records = RecordCache(root, self.mapping, reader)
+        return lambda locator: load_table_messages(locator, records, self._text_tokenizer)
 
     def conversations(self, root: Root, locators: Iterable[Locator]) -> Iterator[Trajectory]:
         """Decode many trajectories in the order of their files; a record is read once for all its rows."""
