@@ -24,7 +24,9 @@ GENERATED = re.compile(
     re.IGNORECASE,
 )
 TEMPLATE = re.compile(r"datasette_rltracer/templates/.+\.html$")
-REQUIRED_IN_SDIST = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "docs/schema.md", "tests/conftest.py")
+REQUIRED_IN_SDIST = (
+    "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "docs/schema.md", "tests/conftest.py", "fuzz/target.py",
+)  # fmt: skip
 
 
 def read_sdist(path: Path) -> dict[str, bytes]:
