@@ -23,6 +23,7 @@ async def render(
     framed = {
         "database": database,
         "stylesheets": [static_url(datasette, name) for name in STYLES],
+        "print_stylesheet": static_url(datasette, "print.css"),
         "script": static_url(datasette, "reading.js"),
         "live": None,
         "live_script": static_url(datasette, "live.js"),

@@ -181,7 +181,8 @@ async function redraw(figure, content, box) {
   figure.view?.finalize();
   box.replaceChildren();
   tip.hidden = true;
-  figure.view = await draw(content, box, themeOf(figure));
+  figure.dataset.theme = themeOf(figure);
+  figure.view = await draw(content, box, figure.dataset.theme);
   follow(content, figure.view);
 }
 

@@ -207,11 +207,11 @@ function press(event) {
   act();
 }
 
-// --- Printing shows what is folded
+// --- Printing shows what is folded; of the tools that were offered the names are enough
 
 let folded = [];
 function unfoldForPrint() {
-  folded = [...page.querySelectorAll("details:not([open])")];
+  folded = [...page.querySelectorAll("details:not([open], .offered)")];
   for (const details of folded) details.open = true;
 }
 function foldAgain() {

@@ -148,14 +148,3 @@ def test_nothing_moves_by_itself(open_page, places, name):
     page.set_viewport_size({"width": 1280, "height": 900})
     page.reload()
     assert page.evaluate(SHIFTS) < 0.001
-
-
-def test_what_is_printed_is_unfolded_and_has_the_facts(open_page, places):
-    page = open_page(places["thought"])
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    assert page.locator("details.reasoning > .text").is_visible()
-    assert page.locator(".facts").is_visible()
-    assert not page.locator(".views").is_visible()
-    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert not page.locator("details.reasoning > .text").is_visible()

@@ -407,7 +407,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_text_can_be_read_on_every_colour_and_lightness_orders_each_scale(scheme):
     """The contrast of WCAG AA, https://www.w3.org/TR/WCAG22/#contrast-minimum."""
-    blocks = CSS.split("@media (prefers-color-scheme: dark)")
+    blocks = CSS.split("@media screen and (prefers-color-scheme: dark)")
     colours = dict(re.findall(r"--([a-z]\d?|hatch): (#[0-9a-f]{6})", blocks[scheme == "dark"]))
     assert len(colours) == 27
     for name, colour in colours.items():
