@@ -162,6 +162,13 @@ class RLTracer:
             raise KeyError(f"the run has no step {number}")
         return RolloutStep(self.adapter, number, self.prompt_parser)
 
+    def trajectory(self, number: int) -> TrajectoryRef:
+        """Return a reference to a trajectory by its id, as pages, SQL and the command line show it.
+
+        Its `load` raises LocatorError where the run has no such trajectory.
+        """
+        return TrajectoryRef(self.adapter, number)
+
 
 def _step(number: int | None) -> str:
     return "no step" if number is None else f"step {number}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite import RLTracer
+from rltracer_sqlite.sources.base import LocatorError
 from tests.commands import indexed as index
 from tests.commands import rltracer, sentence
 from tests.indexing import rows
@@ -79,3 +82,57 @@ def test_the_command_that_is_named_lists_all_problems(tmp_path: Path, faulty: tu
             append(run / TRACES, None, dump=lambda _: b"{no json\n")
     said = index(tmp_path / "x.sqlite", *runs).stdout
     assert f"  rltracer inspect {tmp_path}/x.sqlite{which} --problems\n" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--target", "0"], "--target is 0: a limit is a whole number from 1 on."),
+        (["--window", "-2"], "--window is -2: a limit is a whole number from 1 on."),
+        (["--min-pass-rate", "25"], "--min-pass-rate is 25.0: a pass rate lies between 0 and 1."),
+        (["--mode", "rl"], "give its --rl-data, or take the prompts from the traces with --rl-from-trace."),
+        (["--margin", "0.5"], "--margin is of preference pairs: it goes with --mode preference."),
+    ],
+)
+def test_an_export_speaks_of_its_options(tmp_path: Path, options: list[str], said: str) -> None:
+    append(tmp_path / "run" / TRACES, GOOD)
+    assert index(tmp_path / "target_count.sqlite", tmp_path / "run").returncode == 0
+    done = rltracer("export", tmp_path / "target_count.sqlite", "-o", tmp_path / "rows.jsonl", *options)
+    assert sentence(done, done.returncode).endswith(said)
+    assert done.returncode in (1, 2)
+
+
+def test_a_chart_has_its_name_from_addresses_too(tmp_path: Path) -> None:
+    append(tmp_path / "run" / TRACES, GOOD)
+    assert index(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
+    for name in ("pass_rate", "pass-rate"):
+        assert rltracer("plot", tmp_path / "x.sqlite", name, "-o", tmp_path / f"{name}.html").returncode == 0
+    assert (tmp_path / "pass_rate.html").read_bytes() == (tmp_path / "pass-rate.html").read_bytes()
+
+
+def test_what_is_not_scored_is_always_told(tmp_path: Path) -> None:
+    append(tmp_path / "run" / TRACES, GOOD, trace([message("user", "?"), message("assistant", "!")], id="b"))
+    said = index(tmp_path / "x.sqlite", tmp_path / "run").stdout
+    assert "run: 2 trajectories, 1 unscored, " in said
+    assert "  unscored: 1 trajectory without reward\n" in said
+
+
+def test_roots_that_are_gone_are_told_and_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLTRACER_HOME", str(tmp_path / "home"))
+    for name in ("kept", "gone"):
+        append(tmp_path / name / TRACES, GOOD)
+        assert index(tmp_path / "x.sqlite", tmp_path / name).returncode == 0
+    assert rltracer("roots").stderr == ""
+    shutil.rmtree(tmp_path / "gone")
+    assert rltracer("roots").stderr.startswith("One of them is not there now; rltracer roots prune takes")
+    assert rltracer("roots", "prune").stdout == f"{tmp_path}/gone\n"
+    assert rltracer("roots") == (0, f"{tmp_path}/kept\n", "")
+
+
+def test_a_trajectory_is_loaded_by_its_id(tmp_path: Path) -> None:
+    append(tmp_path / "run" / TRACES, GOOD, trace([message("user", "?"), message("assistant", "!")], id="b"))
+    assert index(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
+    run = RLTracer(tmp_path / "x.sqlite")
+    assert run.trajectory(2).load().metadata["uid"] == "b"
+    with pytest.raises(LocatorError, match="no trajectory 3"):
+        run.trajectory(3).load()

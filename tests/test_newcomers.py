@@ -35,7 +35,7 @@ from tests.index_factory import make_index
         (["export", "nope.sqlite", "--dry-run"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
         (["export", "{db}", "--dry-run", "--run", "c"], 2, "has no run 'c'. It holds: run"),
         (["export", "{db}", "--dry-run", "--field", "a~b"], 2, "a~b"),
-        (["export", "{db}", "--dry-run", "--min-pass-rate", "7"], 2, "pass_rate"),
+        (["export", "{db}", "--dry-run", "--min-pass-rate", "7"], 2, "--min-pass-rate is 7.0"),
         (["analyze", "nope.sqlite"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
         (["analyze", "{db}", "--success", "reward>1"], 2, "Cannot read the rule"),
         (["analyze", "{db}", "--run", "c"], 2, "has no run 'c'"),

@@ -35,8 +35,9 @@ from tests.test_browse import write_step
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "--browse-root"),
-        (["--browse-root", "x", "--run", "y"], "--browse-root"),
+        ([], "Give the folder of your runs"),
+        (["--browse-root", "x", "--run", "y"], "or a single run with --run"),
+        (["x", "--browse-root", "y"], "Give the folder of your runs"),
         (["--browse-root", "nothing-here"], "does not exist"),
         (["--run", "nothing-here"], "does not exist"),
         (["--browse-root", ".", "--tokenizer", "nothing-here"], "does not exist"),

@@ -328,4 +328,4 @@ def test_the_problems_of_a_kind_are_told_once(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"q": "x", "a": "y", "r": NaN}\n' * 5)
     entries, problems, _ = read(mine(), tmp_path)
     assert [entry.reward for _, entry in entries] == [None] * 5
-    assert [isinstance(p, Problem) and p.reason.endswith("(and 4 records more)") for p in problems] == [True]
+    assert [isinstance(p, Problem) and p.reason.endswith("(and 4 more)") for p in problems] == [True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,8 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
       rltracer export run.sqlite --mode preference --margin 0.5 -o pairs.parquet
       rltracer export run.sqlite --dry-run --field 'metrics.num_turns<=8'
     """
+    if options["mode"] != "preference" and options["reward_margin"]:
+        raise click.UsageError("--margin is of preference pairs: it goes with --mode preference.")
     if output is None and not dry_run:
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
     from ..export.exporter import TraceDataExporter
@@ -112,7 +115,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         specs = _specs(runs, options)
         exporter = TraceDataExporter(specs, _preferences(options), None if quiet else _progress())
     except ExportError as error:
-        raise click.UsageError(printable(str(error))) from None
+        raise click.UsageError(printable(_with_options(str(error)))) from None
     try:
         if dry_run:
             told = exporter.inspect()
@@ -122,7 +125,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         is_replaced = output.exists()
         result = exporter.write(output, allow_empty=False)
     except ExportError as error:
-        raise click.ClickException(printable(str(error))) from None
+        raise click.ClickException(printable(_with_options(str(error)))) from None
     finally:
         _clear_progress()
     if not quiet:
@@ -132,6 +135,12 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         written = f"Wrote {plural(result.row_count, 'row')} to {output}"
         replaced = ", replaced" if is_replaced else ""
         click.echo(printable(f"{written}{replaced}; summary: {result.summary_path}"))
+
+
+def _with_options(sentence: str) -> str:
+    """Return a sentence of the library with its names of preferences as the options that set them here."""
+    options = {param.name: param.opts[-1 if param.name == "output" else 0] for param in command.params}
+    return re.sub(r"(?<![\w/.])[a-z]+(?:_[a-z]+)+(?![\w/])", lambda name: options.get(name[0], name[0]), sentence)
 
 
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:

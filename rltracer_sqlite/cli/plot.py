@@ -20,9 +20,16 @@ CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures"
 FORMATS = (".svg", ".png", ".html")
 
 
+class Chart(click.Choice[str]):
+    """The name of a chart, as it is written here or in the addresses of pages: pass-rate or pass_rate."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value.replace("_", "-"), param, ctx)
+
+
 @click.command("plot", context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
-@click.argument("chart", type=click.Choice([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
+@click.argument("chart", type=Chart([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file: .svg, .png or .html.")
 @click.option("--run", help="Which run, by name or number, where the index holds several.")
 @click.option("--split", help="Only this split, for example train or eval.")

@@ -110,7 +110,7 @@ def run_lines(
     ]
     lines = [f"{name}: {', '.join(found)}", f"  success: {path} >= {threshold:g}"]
     if not is_rule_asked or count["scored"]:
-        lines += _unscored_lines(connection, result.run_id, path, bool(count["scored"]))
+        lines += _unscored_lines(connection, result.run_id, path, count)
     lines += _token_lines(connection, result.run_id)
     lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
     lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
@@ -124,17 +124,18 @@ def run_lines(
     return lines
 
 
-def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, is_scored: bool) -> list[str]:
-    """Return a line on the environments of which the rule scores nothing: another rule may."""
+def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, count: dict[str, int]) -> list[str]:
+    """Return a line on what the rule does not score: on whole environments, since another rule may score these."""
     rows = connection.execute(
         "select env from prompt_groups where run_id = ? group by env having sum(scored) = 0 order by env", (run_id,)
     )
     environments = [env for (env,) in rows]
     if not environments:
-        return []
+        unscored = count["trajectories"] - count["scored"]
+        return [f"  unscored: {plural(unscored, 'trajectory')} without {path}"] if unscored > 0 else []
     named = [str(env) for env in environments if env is not None][:MAX_ASIDE]
     more = f" and {len(environments) - len(named):,} more" if len(named) < len(environments) else ""
-    where = f" of {', '.join(named)}{more}" if is_scored and named else ""
+    where = f" of {', '.join(named)}{more}" if count["scored"] and named else ""
     return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.group("roots", invoke_without_command=True, context_settings=CONTEXT)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """List, add or remove the folders and URLs that an index may lead to.
+    """List, add, remove or prune the folders and URLs that an index may lead to.
 
     An index names the folder or the URL of each run, and an index may come from anybody. So a run is read only when
     its place is on this list, inside one that is, or in the folder of the index itself. Indexing a run adds it.
@@ -31,6 +31,9 @@ def command(context: click.Context) -> None:
         roots = remembered_roots()
         for root in roots:
             click.echo(printable(str(root)))
+        if gone := [root for root in roots if _is_gone(root)]:
+            those = "One of them is" if len(gone) == 1 else f"{len(gone):,} of them are"
+            click.echo(f"{those} not there now; rltracer roots prune takes what is gone off the list.", err=True)
         if not roots:
             click.echo(f"No roots yet. The list is {printable(str(roots_file()))}.", err=True)
 
@@ -54,6 +57,20 @@ def remove(folder: Root) -> None:
 
     if not _write(lambda: forget_root(folder)):
         raise click.ClickException(f"{printable(str(folder))} is not on the list.")
+
+
+@command.command()
+def prune() -> None:
+    """Take the folders that are not there any more off the list. URLs stay."""
+    from ..roots import forget_root, remembered_roots
+
+    for root in filter(_is_gone, remembered_roots()):
+        _write(lambda root=root: forget_root(root))  # type: ignore[misc]
+        click.echo(printable(str(root)))
+
+
+def _is_gone(root: Root) -> bool:
+    return isinstance(root, Path) and not root.exists()
 
 
 def _write(change: Callable[[], bool | None]) -> bool | None:

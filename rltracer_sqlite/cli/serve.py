@@ -30,7 +30,8 @@ SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_li
 
 
 @click.command("serve", context_settings=CONTEXT)
-@click.option("--browse-root", metavar="DIR", type=RUN, help="Offer all runs below this folder.")
+@click.argument("folder", required=False, type=RUN)
+@click.option("--browse-root", metavar="DIR", type=RUN, help="The same as FOLDER: offer all runs below it.")
 @click.option("--run", "one", metavar="RUN", type=RUN, help="Offer this run only.")
 @click.option("--tokenizer", metavar="PATH", type=click.Path(path_type=Path), help="For files that hold token ids.")
 @click.option("--port", type=click.IntRange(0, 65535), help=f"Default: {PORT}, or a free one where that is taken.")
@@ -40,6 +41,7 @@ SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_li
 @click.option("--watch", is_flag=True, help="Go on reading what is written to runs that have been opened.")
 @every("them")
 def command(
+    folder: Root | None,
     browse_root: Root | None,
     one: Root | None,
     tokenizer: Path | None,
@@ -50,7 +52,7 @@ def command(
     watch: bool,
     every: float,
 ) -> None:
-    """Look at the runs below a folder in a browser, without indexing them first.
+    """Look at the runs below FOLDER in a browser, without indexing them first.
 
     Runs are found by the names of their files; a step is read when it is opened, and its index is kept in your cache
     folder. Files of a run are never written to. Only this machine can connect, unless --host says otherwise. With
@@ -58,21 +60,22 @@ def command(
 
     \b
     Examples:
-      rltracer serve --browse-root /data/runs
+      rltracer serve /data/runs
       rltracer-viz --run /data/runs/my-run --tokenizer /models/qwen --port 8080
     """
-    if (browse_root is None) == (one is None):
-        raise click.UsageError("Give the folder of your runs with --browse-root, or a single run with --run.")
+    given = [root for root in (folder, browse_root, one) if root is not None]
+    if len(given) != 1:
+        raise click.UsageError("Give the folder of your runs, or a single run with --run.")
     from ..browse.process import safe_environment
 
-    root = _existing(one if one is not None else browse_root, "The run" if one is not None else "The folder")
+    root = _existing(given[0], "The run" if one is not None else "The folder")
     file = prepare_index(root, index)
     config = browse_config(root, file, tokenizer, fts, is_loopback(host))
     chosen = chosen_port(host, port)
     if not is_loopback(host):
         click.echo("Whoever can reach this address can read these runs: Datasette asks for no password.", err=True)
-    with TemporaryDirectory(prefix="rltracer-") as folder:
-        metadata = Path(folder) / "metadata.json"
+    with TemporaryDirectory(prefix="rltracer-") as temporary:
+        metadata = Path(temporary) / "metadata.json"
         metadata.write_text(json.dumps(config), encoding="utf-8")
         command_line = [sys.executable, "-m", "datasette", *arguments(file, metadata, host, chosen)]
         beside = [_follower(file, str(root), every, config)] if watch else []
@@ -203,11 +206,11 @@ def shown_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _existing(path: Root | None, what: str) -> Path:
-    if path is not None and not isinstance(path, Path):
+def _existing(path: Root, what: str) -> Path:
+    if not isinstance(path, Path):
         raise click.ClickException(
             printable(f"{path} is not on this machine: index it with rltracer-index, and serve the index by datasette.")
         )
-    if path is None or not path.exists():
+    if not path.exists():
         raise click.ClickException(printable(f"{what} {path} does not exist."))
     return path.resolve()

@@ -134,15 +134,19 @@ def _state(watch: Watch) -> str:
 
 
 def _counts(watch: Watch) -> list[str]:
-    """Return how much there is, the last step, and what is not finished yet."""
+    """Return how much there is, the last step, and what is not finished yet or could not be read."""
     from ..amounts import plural
 
-    step, waiting = watch.connection.execute(
-        "select max(step), (select count(*) from shards where state = 'waiting') from steps where trajectories > 0"
+    step, waiting, problems = watch.connection.execute(
+        """
+        select max(step), (select count(*) from shards where state = 'waiting'), (select count(*) from problems)
+        from steps where trajectories > 0
+        """
     ).fetchone()
     parts = [f"{_count(watch.connection):,} in all"]
     parts += [f"step {step}"] if step is not None else []
-    return [*parts, *([plural(waiting, "unfinished line")] if waiting else [])]
+    parts += [plural(waiting, "unfinished line")] if waiting else []
+    return [*parts, *([plural(problems, "problem")] if problems else [])]
 
 
 def _count(connection: sqlite3.Connection) -> int:

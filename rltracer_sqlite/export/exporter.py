@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from .preferences import ExportError, ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
-from .write import format_of, lines, packed, refuse_target, replacing_all, write_rows
+from .write import format_of, lines, packed, refuse_name, refuse_target, replacing_all, write_rows
 
 if TYPE_CHECKING:
     from .materialize import Written
@@ -37,7 +37,7 @@ class ExportResult:
     available_count: int  # what the quotas per prompt allow, before unique prompts and target
     eligible_prompt_groups: int  # prompts, per run and window, that have anything to give
     row_count: int
-    summary: dict[str, Any]
+    summary: dict[str, Any] = field(repr=False)
 
 
 class TraceDataExporter:
@@ -82,6 +82,7 @@ class TraceDataExporter:
         Without `allow_empty`, a selection of nothing raises ExportError and leaves an old file as it is.
         """
         path = Path(output_path)
+        refuse_name(path)
         summary_path = path.with_name(f"{path.name}.summary.json")
         with self._selected() as selection:
             for target in (path, summary_path):
@@ -150,7 +151,7 @@ class TraceDataExporter:
         if missing:
             raise ExportError(
                 f"RL rows are joined through task.data.idx to a data file, and {missing[0]} has none: give its "
-                "rl_data_path (--rl-data), or take the prompts from the traces (rl_from_trace, --rl-from-trace)."
+                "rl_data_path, or take the prompts from the traces with rl_from_trace."
             )
 
 

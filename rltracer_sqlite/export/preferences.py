@@ -183,7 +183,7 @@ class ExportPreferences:
             if value is not None and (
                 isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST
             ):
-                raise ExportError(f"{name} is {shown(value)}: it is a positive number, or None for no limit.")
+                raise ExportError(f"{name} is {shown(value)}: a limit is a whole number from 1 on.")
         for name in ("tool_call_sampling_power", "reward_margin"):
             value = getattr(self, name)
             if not (is_number(value) and math.isfinite(value) and value >= 0):

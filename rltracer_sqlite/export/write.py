@@ -73,12 +73,16 @@ def packed(chunks: Iterable[bytes], kind: str) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-def refuse_target(path: Path, runs: Iterable[str], inputs: Iterable[Path] = ()) -> None:
-    """Raise ExportError for what must not be written over: a file of a run, an input, a database, what is no file."""
+def refuse_name(path: Path) -> None:
+    """Raise ExportError for a name that promises another format than rows are written in."""
     if path.suffix.lower() in OTHERS:
         raise ExportError(
             f"{path}: rows are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet, not as {path.suffix}."
         )
+
+
+def refuse_target(path: Path, runs: Iterable[str], inputs: Iterable[Path] = ()) -> None:
+    """Raise ExportError for what must not be written over: a file of a run, an input, a database, what is no file."""
     place = _real_place(path)
     if place.is_dir():
         raise ExportError(f"{path} cannot be written: it is a folder.")

@@ -151,7 +151,9 @@ def _check(connection: sqlite3.Connection, path: Path, upgrading: bool = False) 
         return
     if application != APPLICATION_ID:
         connection.close()
-        raise IndexFileError(f"{path} is a SQLite database, but no index of rollouts. Give another name.")
+        raise IndexFileError(
+            f"{path} is a SQLite database, but no index of rollouts: rltracer-index makes one under another name."
+        )
     if version > SCHEMA_VERSION:
         connection.close()
         raise IndexFileError(f"{path} was made by a newer version (schema {version}); upgrade datasette-rltracer.")

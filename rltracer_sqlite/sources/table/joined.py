@@ -92,7 +92,7 @@ class _Joining:
 
     def _tell_remarks(self) -> Iterator[Problem]:
         for first, count in self.remarks.values():
-            first.reason = f"read in part: {first.reason}" + (f" (and {count - 1:,} records more)" if count > 1 else "")
+            first.reason = f"read in part: {first.reason}" + (f" (and {count - 1:,} more)" if count > 1 else "")
             yield first
         self.remarks = {}
 
