@@ -187,6 +187,7 @@ where (pass_rate >= 0.5) <> (pass_rate_before >= 0.5);
 
 -- pass@k for every pair of scored and successes that a prompt group has, and every k from 1 to scored (at most 128):
 -- 1 - C(n-c, k) / C(n, k), Chen et al. 2021 (arXiv 2107.03374). Join it to prompt_groups on scored and successes.
+-- A group with fewer than k scored has no row for k: means of two k compare only over groups that have both.
 create view pass_at_k as
 with recursive pairs(scored, successes) as (select distinct scored, successes from prompt_groups where scored > 0),
 draws(scored, successes, k, missed) as (
