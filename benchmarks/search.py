@@ -30,7 +30,7 @@ from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text, remove_text
 from rltracer_sqlite.search.query import TOKENIZER
 from rltracer_sqlite.search.records import decode_record, record_text
-from rltracer_sqlite.search.write import BULK_MERGING
+from rltracer_sqlite.search.write import MERGING
 from tests.indexing import index
 
 TRAJECTORIES, STEPS = 100_000, 50
@@ -93,7 +93,7 @@ def make(folder: Path) -> Path:
 def building(path: Path) -> int:
     """Print how fast the full text is built and SQLite alone takes such texts, in turn; return 1 where it is slow."""
     decoded = list(some_texts(path.parent))
-    kinds = {"SQLite alone": {}, "SQLite alone, merging nothing": BULK_MERGING}
+    kinds = {"SQLite alone": {}, "SQLite alone, merging nothing": MERGING}
     ours, ratios = [], {kind: [] for kind in kinds}
     for _ in range(BUILDS):
         ours.append(build(path))

@@ -117,6 +117,19 @@ def test_a_file_in_another_order_than_it_was_is_one_segment(run: Path) -> None:
     assert value(run.parent / "x.sqlite", "select count(distinct segid) from trajectories_text_idx") == 1
 
 
+def test_a_large_build_merges_nothing_and_a_small_refresh_a_little(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, ("write.STATEMENT_ROWS", 1), ("write.BULK_BYTES", 1))
+    segments = "select count(distinct segid) from trajectories_text_idx"
+    text(run.parent / "x.sqlite", run)
+    assert value(run.parent / "x.sqlite", segments) == STEPS * EACH
+    limit(monkeypatch, ("write.BULK_BYTES", 1 << 25))
+    write_step(run, [said("and one more", id="more")], 1, mode="a")
+    index(run.parent / "x.sqlite", run)
+    text(run.parent / "x.sqlite", run)
+    assert value(run.parent / "x.sqlite", segments) == 1
+    assert found(run.parent / "x.sqlite", "word2x3 OR more") == ["2-3", "more"]
+
+
 def job(root: Path, number: int) -> Job:
     shard = TextShard(number, f"rollouts/step_{number}/train/all/traces.jsonl", "traces", (), ())
     return Job(PrimeRLSource(), root, shard, only_new=False, bytes=0)

@@ -14,7 +14,7 @@ from .ahead import Batch, batches, read_ahead
 from .jobs import Job, find_work
 from .read import Row, Text
 from .tables import DIGESTS, TEXT_TABLE, has_text, make_text_tables, text_coverage
-from .write import TextWriter, bulk_writing, writing
+from .write import TextWriter, merge_a_little, put_off_merging, writing
 
 Progress = Callable[[int, int], None]  # bytes of records read so far, bytes to read
 
@@ -58,8 +58,9 @@ def refresh_text(
         make_text_tables(connection)
     work = find_work(connection, roots)
     done = TextRefreshed(rebuilt=rebuild, skipped=work.unread, can_rebuild=may_rebuild and work.is_all and not rebuild)
-    with bulk_writing(connection, sum(job.bytes for job in work.jobs)):
-        _read_shards(connection, work.jobs, done, progress)
+    put_off_merging(connection)
+    _read_shards(connection, work.jobs, done, progress)
+    merge_a_little(connection, sum(job.bytes for job in work.jobs))
     if done.can_rebuild and (done.changed or (work.jobs and _is_worn(connection))):
         return refresh_text(connection, roots, progress, rebuild=True)
     done.searchable, done.total = text_coverage(connection)

@@ -16,11 +16,13 @@ STATEMENT_BYTES = 1 << 22  # of text that one statement takes
 STATEMENT_ROWS = 2_000
 COMMIT_BYTES = 1 << 25  # of text in one transaction
 COMMIT_SECONDS = 5.0  # after which what has been read is kept, however slowly it comes
-BULK_BYTES = 1 << 25  # of records from which on nothing is merged while they are read
-# FTS5 merges its segments as it goes, which is a quarter of the time of a large build and gains a search little.
-# See https://www.sqlite.org/fts5.html#the_automerge_configuration_option; these are its defaults, and ours.
-DEFAULT_MERGING = {"automerge": 4, "crisismerge": 16}
-BULK_MERGING = {"automerge": 0, "crisismerge": 500}
+# FTS5 merges its segments as it goes, which is a quarter of the time of a large build and gains a search little; and
+# where they have become many it merges all of them at once, for which one new record would wait for seconds. So it
+# merges nothing by itself, short of the 2,000 segments that it can have, and a little after each small refresh.
+# See https://www.sqlite.org/fts5.html#the_automerge_configuration_option.
+MERGING = {"automerge": 0, "crisismerge": 1_900}
+BULK_BYTES = 1 << 25  # of records, from which on nothing is merged
+MERGED_PAGES = 500  # of 4,050 bytes, after fewer
 
 
 class TextWriter:
@@ -97,20 +99,17 @@ def writing(connection: sqlite3.Connection) -> Iterator[TextWriter]:
         writer.write()
 
 
-@contextmanager
-def bulk_writing(connection: sqlite3.Connection, size: int) -> Iterator[None]:
-    """Put off the merging of segments while many texts are written."""
+def put_off_merging(connection: sqlite3.Connection) -> None:
+    """Keep FTS5 from merging segments by itself."""
+    for name, value in MERGING.items():
+        _tell(connection, name, value)
+
+
+def merge_a_little(connection: sqlite3.Connection, size: int) -> None:
+    """Merge some segments after so many bytes of records, unless they were many."""
     if size < BULK_BYTES:
-        _set_merging(connection, DEFAULT_MERGING)  # a build that was interrupted has left the other one
-        yield
-        return
-    _set_merging(connection, BULK_MERGING)
-    try:
-        yield
-    finally:
-        _set_merging(connection, DEFAULT_MERGING)
+        _tell(connection, "merge", MERGED_PAGES)
 
 
-def _set_merging(connection: sqlite3.Connection, options: dict[str, int]) -> None:
-    for name, value in options.items():
-        connection.execute(f"insert into {TEXT_TABLE} ({TEXT_TABLE}, rank) values (?, ?)", (name, value))
+def _tell(connection: sqlite3.Connection, command: str, value: int) -> None:
+    connection.execute(f"insert into {TEXT_TABLE} ({TEXT_TABLE}, rank) values (?, ?)", (command, value))
