@@ -24,7 +24,7 @@ from .branches import branches_of
 from .facts import number
 from .frame import render, trail
 from .pages import explained
-from .rows import best_and_worst, prompt_group
+from .rows import Group, best_and_worst, prompt_group
 
 # What is set side by side, by its column of the index and what it is called.
 FACTS = {
@@ -155,6 +155,7 @@ def _context(
         "sides": sides,
         "same_group": same_group,
         "group": group,
+        **_beside_right(group, row["id"], other.row["id"]),
         "group_url": group_url(datasette, database, row["prompt_group_id"]) if group else None,
         "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
         "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
@@ -162,6 +163,15 @@ def _context(
         "alignment": alignment,
         "ends": list(zip(sides, (alignment.left, alignment.right), strict=True)) if alignment else [],
     }
+
+
+def _beside_right(group: Group | None, left: int, right: int) -> dict[str, int | None]:
+    """Return the trajectories of the group before and after the right side, the left one left out."""
+    listed = [one.id for one in group.siblings if one.id != left] if group else []
+    if right not in listed:
+        return {"previous": None, "next": None}
+    at = listed.index(right)
+    return {"previous": listed[at - 1] if at else None, "next": listed[at + 1] if at + 1 < len(listed) else None}
 
 
 def _alignment(one: Compared, other: Compared, branches: list[int]) -> Alignment | None:
@@ -194,7 +204,10 @@ def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tupl
     for column, words in names.items():
         one, other = left.get(column), right.get(column)
         if one is not None or other is not None:
-            found.append((words, _value(one), _value(other), one != other))
+            shown = (
+                None if value is None else bool(value) if column == "truncated" else value for value in (one, other)
+            )
+            found.append((words, *map(_value, shown), one != other))
     return found
 
 

@@ -82,6 +82,7 @@ def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Ans
         ],
         "count": len(rows),
         "list": found,
+        "is_scored": any(value is not None for _, value in points),
         "spark": spark(points, "pass rate of this prompt", 0, 1),
         "others": others.first(runs=0)["runs"],
         "table_url": table_url(

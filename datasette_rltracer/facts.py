@@ -153,7 +153,13 @@ def _flat(values: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, st
         elif isinstance(value, list):
             yield here, counted(len(value), "value")
         else:
-            yield here, _value(value)
+            yield here, _time_of(here, value) or _value(value)
+
+
+def _time_of(name: str, value: Any) -> str | None:
+    """Return a number that is named a time, and is one of this century, as a date and time; else None."""
+    is_time = re.search(r"(?:^|[._])(?:time|timestamp|at)$", name)
+    return instant(value) if is_time and isinstance(value, (int, float)) and 1e9 <= value < 4e9 else None
 
 
 def _flag(value: Any) -> str | None:
@@ -164,4 +170,6 @@ def _value(value: Any) -> str | None:
     if value is None or isinstance(value, (bool, int, float)):
         return number(value)
     text = str(value)
+    if not text:
+        return "empty"
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({number(len(text))} characters)"

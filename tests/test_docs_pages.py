@@ -38,5 +38,5 @@ def test_pictures_are_small() -> None:
 def test_every_key_is_documented() -> None:
     script = (DOCS.parent / "datasette_rltracer/static/reading.js").read_text(encoding="utf-8")
     keys = re.findall(r'^  "?([^\s":]+)"?: "', script[script.index("const KEYS") : script.index("};")], re.M)
-    assert len(keys) == 13
+    assert len(keys) == 14
     assert all(f"`{key}`" in PAGES for key in keys)

@@ -27,6 +27,16 @@ def test_a_message_that_is_stepped_to_comes_into_view(open_page, places):
     assert page.evaluate("document.activeElement.getBoundingClientRect().top") < 100
 
 
+def test_the_last_message_is_one_key_away(open_page, places):
+    page = open_page(places["counted"])
+    page.keyboard.press("e")
+    assert page.evaluate("document.querySelector(':target').id") == "m6"
+    page.goto(page.url.replace(places["counted"], places["long"]).partition("#")[0])
+    with page.expect_navigation(url=re.compile("message=449#m449$")):
+        page.keyboard.press("e")
+    assert page.locator("#m449").is_visible()
+
+
 def test_stepping_goes_on_in_the_next_part(open_page, places):
     page = open_page(f"{places['long']}#m199")
     page.locator("#m199").focus()
@@ -110,7 +120,7 @@ def test_the_list_of_keys_has_those_that_do_something(open_page, places, name, k
     page.keyboard.press("?")
     shown = page.locator("dialog.keys dt").all_inner_texts()
     assert set(keys) <= set(shown)
-    assert set(shown) - set(keys) <= set("[]g/t")
+    assert set(shown) - set(keys) <= set("[]eg/t")
     page.keyboard.press("?")
     assert not page.locator("dialog.keys").is_visible()
 

@@ -167,6 +167,7 @@ async def test_siblings_are_one_click_away(datasette):
         (f"{COMPARE}?a=2&b=3", True),
         (f"{COMPARE}?a=2&b=4", False),
     ]
+    assert (links(page, "previous"), links(page, "next")) == ([], [f"{COMPARE}?a=2&b=4"])
     assert links(page, "swap sides") == [f"{COMPARE}?a=3&b=2"]
 
 

@@ -92,6 +92,23 @@ def test_the_row_stands_in_for_a_record_that_cannot_be_read():
     assert facts(found, "Info") == {"level": "hard"}
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("dispatch.time", 1_780_002_030, "2026-05-28 21:00:30 UTC"),
+        ("started_at", 1_780_002_030.5, "2026-05-28 21:00:30 UTC"),
+        ("time", 2.5, "2.5"),
+        ("lifetime", 1_780_002_030, "1,780,002,030"),
+        ("timestamp", "today", "today"),
+        ("note", "", "empty"),
+    ],
+)
+def test_times_and_empty_texts_are_said(name, value, shown):
+    *path, last = name.split(".")
+    info = {path[0]: {last: value}} if path else {last: value}
+    assert facts(sections(row(), {"info": info}), "Info") == {name: shown}
+
+
 def test_nested_values_are_flat_and_bounded():
     deep = {"a": 1}
     for _ in range(1000):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import sqlite3
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import pytest
@@ -55,6 +57,18 @@ async def test_branch_start_and_view_are_not_handed_to_other_trajectories(datase
 async def test_a_trajectory_is_compared_with_the_other_end_of_its_group(datasette, number, words_, other):
     page = await read(datasette, number)
     assert links(page, f"compare with {words_}") == [f"/-/rltracer/run/compare?a={number}&b={other}"]
+
+
+async def test_where_nothing_is_scored_the_strip_has_the_rewards(tmp_path):
+    said = [message("user", "Pick one."), message("assistant", "left")]
+    write_run(tmp_path / "run", [trace(said, id=f"t{reward}", rewards={"r": reward}) for reward in (0.25, 0.7333)])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as connection, connection:
+        connection.execute("update trajectories set success = null")
+    page = await read(Datasette([str(tmp_path / "run.sqlite")]), 1)
+    assert re.findall(r'<span class="worth" aria-hidden="true">([^<]+)<', page) == ["0.733", "0.25"]
+    assert "none scored" in words(page)
+    assert "pass rate" not in words(page)
 
 
 async def test_a_message_has_a_permanent_link(datasette):
