@@ -120,6 +120,16 @@ def test_a_list_that_is_nested_too_deeply_is_a_problem(tmp_path: Path) -> None:
         assert all("nested too deeply" in problem.reason for problem in problems)
 
 
+def test_what_is_too_deep_to_be_written_again_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_deep(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("rltracer_sqlite.sources.table.entries.conversation_of", too_deep)
+    write_lines(tmp_path / "a.jsonl", {"ask": {"text": "q"}, "tries": [{"text": "2"}]})
+    _, problems, _ = read(mapping_source_from_text(TRIES), tmp_path)
+    assert [problem.reason for problem in problems] == ["item 0: not readable: nested too deeply"]
+
+
 def test_the_longest_name_leads_on() -> None:
     row = Row({"a": {"b": {"c": 1}}, "a.b": {"c": 2}, "": {"d": 3}})
     assert [row.get(path) for path in ("a.b.c", "a.b", "a", "a.x", ".d", "b", "", "x.y")] == [

@@ -14,7 +14,7 @@ from ..conversation import entry_of, short_text
 from ..values import MAX_TEXT, add_values, flag, integer_in_text, number, reward_path, short
 from .content import TOKEN_IDS, conversation_of
 from .mapping import SPLITS, TRUNCATED, Role, Shape, Variant
-from .rows import Row, json_text, kind_of
+from .rows import Row, RowError, json_text, kind_of
 from .tokens import TokenNumbers, identify_by_ids, read_tokens
 
 BOOLEANS = {"True": 1.0, "False": 0.0}
@@ -51,6 +51,15 @@ def read_row(
 
     Raises RowError naming the column that does not fit.
     """
+    try:
+        return _reading(row, shape, shard, place, tokenizer, with_ids)
+    except RecursionError:  # what could just be decoded may be too deep to be written again
+        raise RowError("nested too deeply") from None
+
+
+def _reading(
+    row: Row, shape: Shape, shard: Shard, place: Place, tokenizer: TextTokenizer | None, with_ids: bool
+) -> Reading:
     values = _Values(row, shape)
     variant = _variant(shape, place.item)
     is_ids = shape.content.kind == TOKEN_IDS
