@@ -41,6 +41,7 @@ class Reader:
     tokenizer: str | None = None
     fts: bool = False
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
+    _asked: set[tuple[str, str]] = field(default_factory=set)
     _waiting: deque[Job] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
@@ -49,12 +50,17 @@ class Reader:
         """Return what is known of a step that was asked for."""
         return self.jobs.get((path, step))
 
+    def was_asked(self, path: str, step: str) -> bool:
+        """Say whether this step has been asked for before."""
+        return (path, step) in self._asked
+
     def ask(self, root: Path, path: str, step: str, name: str) -> Job:
         """Have a step read, unless that is about to happen already."""
         with self._lock:
             known = self.jobs.get((path, step))
             if known is not None and known.state in (WAITING, READING):
                 return known
+            self._asked.add((path, step))
             job = self.jobs[(path, step)] = Job(root, path, step, name)
             if len(self._waiting) >= MOST_WAITING:
                 job.state, job.error = FAILED, "Too many steps are waiting to be read already."

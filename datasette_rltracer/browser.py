@@ -20,7 +20,7 @@ from .access import permitted_index
 from .background import Reader
 from .browsing import browse_config
 
-SHOWN = ("trajectories", "runs", "steps", "shards")
+SHOWN = ("trajectories", "runs", "steps", "shards", "problems")
 
 
 class Browser:

@@ -11,8 +11,8 @@ from datasette.utils import tilde_decode
 from datasette.utils.asgi import NotFound, Response
 
 from rltracer_sqlite.amounts import size
-from rltracer_sqlite.browse import ALL_STEPS, needs_reading, parse_step, run_steps
-from rltracer_sqlite.browse.steps import NO_STEP
+from rltracer_sqlite.browse import ALL_STEPS, needs_reading, parse_step, run_steps, why_nothing_is_read
+from rltracer_sqlite.browse.steps import NO_STEP, set_aside
 from rltracer_sqlite.index.database import IndexFileError, open_index
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
@@ -47,12 +47,17 @@ async def open_page(datasette: Any, request: Any) -> Response:
         job = browser.reader.job(path, step)
     if job is None:
         try:
-            unread = await asyncio.to_thread(_is_unread, browser, root, step)
+            # What could not be read is tried again when it is opened first, and then only when that is asked for.
+            again = request.args.get("again") == "1" or not browser.reader.was_asked(path, step)
+            unread, nothing = await asyncio.to_thread(_look, browser, root, step, again)
         except (SourceError, IndexFileError, OSError) as error:
             raise NotFound(str(error)) from None
-        if not unread:
+        if unread:
+            job = browser.reader.ask(root, path, step, browser.name(path))
+        elif nothing is None:
             return await _to_step(datasette, database, root, path, step)
-        job = browser.reader.ask(root, path, step, browser.name(path))
+        else:
+            job = Job(root, path, step, browser.name(path), FAILED, error=nothing)
     return await _waiting(datasette, request, database, browser, path, job)
 
 
@@ -85,11 +90,18 @@ async def _to_step(datasette: Any, database: str, root: Path, path: str, step: s
     )
 
 
-def _is_unread(browser: Browser, root: Path, step: str) -> bool:
-    """Say whether there is anything new to read in a step. Raises NotFound where the run has no such step."""
+def _look(browser: Browser, root: Path, step: str, again: bool) -> tuple[bool, str | None]:
+    """Return whether there is anything to read in a step, and if not why none of it was found when it was read.
+
+    Raises NotFound where the run has no such step.
+    """
     source = source_for(root, browser.tokenizer)
-    numbers = {files.step for files in run_steps(source, root)}
+    steps = run_steps(source, root)
+    numbers = {files.step for files in steps}
     if not numbers or (step != ALL_STEPS and parse_step(step) not in numbers):
         raise NotFound("This run has no such step.")
     with closing(open_index(browser.reader.index)) as connection:
-        return needs_reading(connection, source, root, step)
+        if needs_reading(connection, source, root, step, again):
+            return True, None
+        [run] = connection.execute("select id from runs where root = ?", (str(root),)).fetchone()
+        return False, why_nothing_is_read(connection, run, step, set_aside(steps, step))

@@ -13,6 +13,7 @@ from datasette.utils.asgi import NotFound, Response
 
 from rltracer_sqlite.amounts import size
 from rltracer_sqlite.browse import ALL_STEPS, run_steps
+from rltracer_sqlite.browse.outcome import FILES, aside_in_words, file_trouble
 from rltracer_sqlite.browse.steps import StepFiles, step_key
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
@@ -33,7 +34,11 @@ STEPS_READ = """
 select
     step, max(indexed_at) as indexed_at, sum(trajectories) as trajectories, sum(scored) as scored,
     sum(successes) as successes
-from steps where run_id = (select id from runs where root = :root) group by step
+from steps where run_id = :run_id group by step
+"""
+# Records of files whose places tell no step; the steps that they are of stand in the records.
+RECORDS_READ = """
+select ifnull(sum(records), 0) as records from shards where run_id = :run_id and step is null and state <> 'gone'
 """
 RUNS_READ = """
 select
@@ -101,17 +106,30 @@ async def steps_page(datasette: Any, request: Any) -> Response:
         steps = await asyncio.to_thread(_steps, root, browser.tokenizer)
     except (SourceError, OSError) as error:
         problem = str(error)
-    [read] = await answers(datasette, request, database, Query(STEPS_READ, {"root": str(root)}))
-    known = {row["step"]: row for row in read.rows}
-    start = place(request.args.get("start")) or 0
     run = await run_id(datasette, database, root)
+    read, records, troubled = await answers(
+        datasette,
+        request,
+        database,
+        Query(STEPS_READ, {"run_id": run}),
+        Query(RECORDS_READ, {"run_id": run}),
+        Query(FILES.format(of_step="1", most=1), {"run_id": run}),
+    )
+    known = {row["step"]: row for row in read.rows}
+    troubles = {row["step"]: row for row in troubled.rows}
+    start = place(request.args.get("start")) or 0
     context = {
         "title": browser.name(path),
         "trail": [(browse_url(datasette, database), "runs"), (browse_url(datasette, database, path), path)],
         "name": browser.name(path),
         "problem": problem,
         "steps": [
-            _step(datasette, database, browser, path, files, known.get(files.step))
+            {
+                **_step(datasette, database, browser, path, files, known.get(files.step)),
+                "trouble": troubles.get(files.step),
+                "trouble_words": file_trouble(troubles[files.step]) if files.step in troubles else None,
+                "records": records.first(records=0)["records"] if files.step is None else 0,
+            }
             for files in steps[start : start + STEPS_ON_A_PAGE]
         ],
         "count": len(steps),
@@ -140,6 +158,7 @@ def _step(
         "files": files.files,
         "bytes": files.bytes,
         "splits": sorted(files.splits),
+        "aside": [aside_in_words(*one) for one in files.aside.items()] if files.aside.total() == files.files else [],
         "url": browse_url(datasette, database, path, key),
         "row": row if row is not None and row["indexed_at"] is not None else None,
         "job": job if job is not None and job.state not in (DONE,) else None,

@@ -9,6 +9,7 @@ from typing import Any
 from datasette.utils.asgi import NotFound, Response
 from markupsafe import Markup
 
+from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD, files_in_words
 from rltracer_sqlite.passrates import PASS_BINS
 
 from .access import DATABASE, integer, permitted_index, place
@@ -83,13 +84,15 @@ def buckets_query(selection: Selection) -> Query:
 
 async def step_page(datasette: Any, request: Any) -> Response:
     """Answer with the prompt groups of a step."""
-    database = await permitted_index(datasette, request, "runs", "steps", "prompts", "prompt_groups")
+    database = await permitted_index(
+        datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups", "problems"
+    )
     run, step = integer(request.url_vars["run"]), step_of(request.url_vars["step"])
     start, size = place(request.args.get("start")) or 0, _size(request.args.get("_size"))
     selection = await _selection(datasette, database, request, run, step)
     live = await live_step(datasette, request, database, run, step)
     literal = "null" if step is None else str(step)
-    head, groups, buckets, choices = await answers(
+    head, groups, buckets, choices, troubled = await answers(
         datasette,
         request,
         database,
@@ -97,6 +100,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
         groups_query(selection, start, size),
         buckets_query(selection),
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
+        Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD), {"run_id": run}),
     )
     if not head.rows:
         raise NotFound("This run has no such step.")
@@ -109,6 +113,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
         **_step_context(datasette, database, (run, step), head.rows, selection),
         **_buckets_context(buckets, selection, here),
         "live": live,
+        **_files_context(datasette, database, run, step, troubled.rows),
         "groups": _rows(datasette, database, selection, groups.rows),
         "list": groups,
         "start": start,
@@ -151,6 +156,18 @@ def _step_context(
         "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
         "rows_url": export_url(datasette, database, "prompt_groups", selection.filters),
         "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step, **chosen),
+    }
+
+
+def _files_context(
+    datasette: Any, database: str, run: int, step: int | None, rows: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what is said of the files of the step that gave no trajectory: those that could not be read, else all."""
+    unread = [row for row in rows if row["state"] == "unread"]
+    return {
+        "troubles": files_in_words(rows),
+        "could_not_be_read": bool(unread),
+        "problems_url": f"{run_url(datasette, database, run)}#problems",
     }
 
 

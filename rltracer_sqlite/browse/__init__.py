@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .find import Found, RunFolder, find_runs, run_folder_path
+from .outcome import why_nothing_is_read
 from .steps import ALL_STEPS, StepFiles, needs_reading, parse_step, run_steps, step_key
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "run_folder_path",
     "run_steps",
     "step_key",
+    "why_nothing_is_read",
 ]

@@ -1,7 +1,8 @@
 """Reading one step of a run into an index, in a process of its own: `python -m rltracer_sqlite.browse.read`.
 
 It prints one JSON object a line: {"read", "total"} in bytes as it goes on, then {"done": true} or {"error"} in a
-sentence. Whoever started it may stop it at any time: the index stays consistent.
+sentence, also where everything was read and no trajectory found. Whoever started it may stop it at any time: the index
+stays consistent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ..index.runs import ensure_run
 from ..roots import Roots
 from ..sources import source_for
 from ..sources.base import SourceError
-from .steps import is_wanted
+from .outcome import why_nothing_is_read
+from .steps import is_wanted, run_steps, set_aside
 
 REPORT_SECONDS = 0.25
 
@@ -38,13 +40,13 @@ def command(
 ) -> None:
     """Read a step of the run at ROOT into INDEX, and say how far it is."""
     try:
-        read_step(index, root, step, name, tokenizer, [below or root] if fts else None, Reporter())
+        nothing = read_step(index, root, step, name, tokenizer, [below or root] if fts else None, Reporter())
     except (SourceError, IndexFileError) as error:
         _say({"error": str(error)})
     except OSError as error:
         _say({"error": f"{error.filename or root} cannot be used: {error.strerror or error}."})
     else:
-        _say({"done": True})
+        _say({"error": nothing} if nothing else {"done": True})
 
 
 def read_step(
@@ -55,11 +57,11 @@ def read_step(
     tokenizer: str | None = None,
     text_roots: list[Path] | None = None,
     progress: Progress | None = None,
-) -> None:
+) -> str | None:
     """Read what is new in a step ("all": in every step) of the run at `root` into an index.
 
-    With `text_roots` the full text is brought up to date too, of the runs in these folders. Raises SourceError and
-    IndexFileError.
+    Returns why the step has no trajectory, or None where it has some. With `text_roots` the full text is brought up to
+    date too, of the runs in these folders. Raises SourceError and IndexFileError.
     """
     source = source_for(root, tokenizer)
     with WriterLock(index, "reading a step", wait=BUSY_SECONDS):
@@ -72,6 +74,7 @@ def read_step(
                 from ..search import refresh_text
 
                 refresh_text(connection, Roots(text_roots))
+            return why_nothing_is_read(connection, run_id, step, set_aside(run_steps(source, root), step))
         finally:
             finish_writing(connection)
 

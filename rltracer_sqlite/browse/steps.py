@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ class StepFiles:
     files: int = 0
     bytes: int = 0
     splits: set[str] = field(default_factory=set)
+    aside: Counter[str] = field(default_factory=Counter)  # why files are not read, and how many
 
 
 def run_steps(source: Source, root: Path) -> list[StepFiles]:
@@ -34,6 +36,8 @@ def run_steps(source: Source, root: Path) -> list[StepFiles]:
         found.files += 1
         if shard.split:
             found.splits.add(shard.split)
+        if shard.aside:
+            found.aside[shard.aside] += 1
         try:
             found.bytes += os.stat(base / shard.file, follow_symlinks=False).st_size
         except OSError:
@@ -41,12 +45,38 @@ def run_steps(source: Source, root: Path) -> list[StepFiles]:
     return sorted(steps.values(), key=lambda found: (found.step is None, found.step or 0))
 
 
-def needs_reading(connection: sqlite3.Connection, source: Source, root: Path, step: str) -> bool:
-    """Say whether the files of a step hold anything that the index has not read. `step` is as in `step_key`."""
+def set_aside(steps: Iterable[StepFiles], step: str) -> Counter[str]:
+    """Return why files of a step are not read, and how many; `step` is as in `step_key`, or ALL_STEPS."""
+    found: Counter[str] = Counter()
+    for files in steps:
+        if step == ALL_STEPS or files.step == parse_step(step):
+            found += files.aside
+    return found
+
+
+def needs_reading(connection: sqlite3.Connection, source: Source, root: Path, step: str, again: bool = True) -> bool:
+    """Say whether the files of a step hold anything that the index has not read. `step` is as in `step_key`.
+
+    Without `again`, files that could not be read and have not changed since do not count.
+    """
     run = connection.execute("select id from runs where root = ?", (str(root.resolve()),)).fetchone()
     if run is None:
         return True
-    return bool(find_jobs(connection, run[0], root, _chosen(source.shards(root), step)))
+    jobs = find_jobs(connection, run[0], root, _chosen(source.shards(root), step))
+    failed = set() if again else _failed(connection, run[0])
+    return any((job.shard_id, job.size, job.mtime_ns) not in failed for job in jobs)
+
+
+def _failed(connection: sqlite3.Connection, run_id: int) -> set[tuple[int, int, int]]:
+    """Return (id, size, mtime_ns) of the files of a run that could not be read, as they were then."""
+    found = connection.execute(
+        """
+        select id, size, mtime_ns from shards s where run_id = ? and state = 'unread'
+            and exists (select 1 from problems p where p.shard_id = s.id and p.line is null)
+        """,
+        (run_id,),
+    )
+    return {(row[0], row[1], row[2]) for row in found}
 
 
 def _chosen(shards: Iterable[Shard], step: str) -> list[Shard]:

@@ -36,7 +36,7 @@ ROUTES: dict[str, tuple[str, tuple[str, ...]]] = {
     "/?": (f"{OWN}/", LISTED),
     "/run/(?P<run>)": (f"{OWN}/run/1", (*LISTED, "prompts", "prompt_groups", "problems")),
     "/step/(?P<run>)/(?P<step>)": (
-        f"{OWN}/step/1/1", ("trajectories", "runs", "steps", "prompts", "prompt_groups")
+        f"{OWN}/step/1/1", (*LISTED, "prompts", "prompt_groups", "problems")
     ),
     "/group/(?P<id>)": (f"{OWN}/group/1", ("trajectories", "runs", "shards", "prompts", "prompt_groups")),
     "/trajectory/(?P<id>)": (f"{OWN}/trajectory/1", READ),
@@ -53,10 +53,10 @@ ROUTES: dict[str, tuple[str, tuple[str, ...]]] = {
     "/live/run/(?P<run>)": (f"{OWN}/live/run/1", LISTED),
     "/live/step/(?P<run>)/(?P<step>)": (f"{OWN}/live/step/1/1", ("trajectories", "steps")),
     "/live/group/(?P<group>)": (f"{OWN}/live/group/1", ("trajectories", "prompt_groups")),
-    "": ("/-/rltracer", LISTED),
-    "/browse": (f"{OWN}/browse", LISTED),
-    "/browse/(?P<run>)": (f"{OWN}/browse/~2E", LISTED),
-    "/browse/(?P<run>)/(?P<step>)": (f"{OWN}/browse/~2E/1", LISTED),
+    "": ("/-/rltracer", (*LISTED, "problems")),
+    "/browse": (f"{OWN}/browse", (*LISTED, "problems")),
+    "/browse/(?P<run>)": (f"{OWN}/browse/~2E", (*LISTED, "problems")),
+    "/browse/(?P<run>)/(?P<step>)": (f"{OWN}/browse/~2E/1", (*LISTED, "problems")),
     # The output renderers, which hang on Datasette's own page of a table.
     "trajectories.sft": ("/run/trajectories.sft?success=1", MADE_OF),
     "trajectories.rl": ("/run/trajectories.rl", MADE_OF),
