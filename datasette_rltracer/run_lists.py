@@ -78,6 +78,7 @@ async def runs_page(datasette: Any, request: Any) -> Response:
                 "step_count": len(run.steps),
                 "changed": _moment(run.modified),
                 "is_known": run.is_known,
+                "unread": run.unread,
                 "read": known.get(str(browser.place(run.path))),
             }
             for run in runs[start : start + RUNS_ON_A_PAGE]

@@ -63,6 +63,49 @@ def test_runs_are_found_by_the_names_of_their_files(tmp_path: Path, files: list[
     assert set(found(tmp_path)) == runs
 
 
+@pytest.mark.parametrize(
+    ("files", "runs"),
+    [
+        (["a/rollout_data/1.jsonl", "a/rollout_data/2.jsonl", "a/validation_data/2.jsonl"], [("a", {1, 2}, False)]),
+        (["a/completions/completions_00010.parquet", "a/completions/completions_00020.parquet"],
+         [("a", {10, 20}, True)]),
+        (["trial/rollout/1/13.jsonl", "trial/rollout/2/14.jsonl", "trial/eval-rollout/3/3.jsonl"],
+         [("trial", {1, 2, 3}, True)]),
+        (["a/exports/dumped_evals/global_step_0_evals/x.jsonl", "a/exports/dumped_evals/global_step_5_evals/x.jsonl",
+          "a/exports/dumped_evals/eval_only/x.jsonl"], [("a", {0, 5}, True)]),
+        (["logs/exp/train_data_step1.jsonl", "logs/exp/val_data_step0.jsonl"], [("logs/exp", {0, 1}, True)]),
+        (["dump/rollout_dump_data.step_3.jsonl"], [("dump", {3}, True)]),
+        (["a/monitors/file/traces/stream/00003.jsonl"], [("a", set(), True)]),
+    ],
+)  # fmt: skip
+def test_runs_of_other_systems_are_one_with_the_steps_of_their_names(
+    tmp_path: Path, files: list[str], runs: list[tuple[str, set[int], bool]]
+) -> None:
+    touch(tmp_path, *files)
+    assert [(run.path, run.steps, run.is_known) for run in find_runs(tmp_path).runs] == runs
+
+
+def test_a_folder_inside_a_run_of_another_system_stands_for_it(tmp_path: Path) -> None:
+    touch(tmp_path, "trial/rollout/1/13.jsonl", "trial/rollout/2/14.jsonl")
+    assert {run.path: run.steps for run in find_runs(tmp_path / "trial/rollout").runs} == {".": {1, 2}}
+
+
+@pytest.mark.parametrize(
+    ("file", "run", "what"),
+    [
+        ("logs/2026_toy.eval", "logs", "Inspect AI logs"),
+        ("a/dump_details/rollout_data/eval_1.pt", "a", "rollouts of slime or miles"),
+        ("jobs/now/task__x/agent/trajectory.json", "jobs/now", "trials of Harbor"),
+        ("offline-run-1/files/media/table/val/x.table.json", "offline-run-1", "tables of W&B"),
+        ("a/dapo_rollout_summaries.jsonl", "a", "rollout summaries of the Tinker cookbook"),
+        ("a/x.traj", "a", "trajectories of SWE-agent"),
+    ],
+)
+def test_what_is_known_and_not_read_is_listed_as_such(tmp_path: Path, file: str, run: str, what: str) -> None:
+    touch(tmp_path, file, "z/rollouts/step_1/train/all/traces.jsonl")
+    assert [(one.path, one.unread) for one in find_runs(tmp_path).runs] == [("z", ""), (run, what)]
+
+
 def test_a_run_has_its_steps_files_and_size(tmp_path: Path) -> None:
     touch(tmp_path, *(f"a/rollouts/step_{step}/train/all/traces.jsonl" for step in (1, 2, 10)), "a/notes.jsonl")
     run = found(tmp_path)["a"]

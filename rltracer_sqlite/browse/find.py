@@ -12,8 +12,10 @@ from ..sources.base import PACKED, SourceError
 from ..sources.files import is_name_inside
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
+from .conventions import convention, unread_kind
 
 ENDINGS = (".jsonl", ".jsonl.zst", ".bin", ".pt", ".parquet")
+UNREAD_ENDINGS = (".eval", ".pt", ".json", ".jsonl", ".traj")
 # Weights and data sets have these endings too; only a known place makes them rollouts.
 DOUBTFUL = (".bin", ".pt", ".parquet")
 MOST_FILES = 1_000_000  # that are looked at by name
@@ -22,6 +24,7 @@ HERE = "."  # the path of a run that is the folder itself
 # What the folders between a run and its files are called, by the systems that write them.
 INSIDE = re.compile(
     r"run_default|rollouts|token_exports|batches|monitors|file|traces|rollout_data\w*|validation_data\w*|train|eval|val"
+    r"|completions|exports|dumped_evals|dump_details"
     r"|(?:global_)?step_?\d+|iter_?\d+"
 )
 STEP = re.compile(r"(?:^|/)(?:global_)?(?:step|iter)_?(\d{1,15})(?=/|\.)")
@@ -40,6 +43,7 @@ class RunFolder:
     steps: set[int] = field(default_factory=set)  # that its paths tell
     modified: float = 0.0  # Unix time of its newest file
     is_known: bool = False
+    unread: str = ""  # what its files are, where none of them is of a kind that is read
 
 
 @dataclass(frozen=True)
@@ -55,16 +59,21 @@ def find_runs(root: Path) -> Found:
     """Return the runs below a folder, or the one that a single file is. Raises SourceError where it cannot be read."""
     base, count = base_folder(root), 0
     runs: dict[str, RunFolder] = {}
+    others: dict[str, RunFolder] = {}  # with files that are known and not read
     for path, what in [Listed(root.name)] if root.is_file() else walk(root, SKIPPED_FOLDERS):
         count += what == FILE
         if count > MOST_FILES:
             break
-        if what != FILE or not _may_be_rollouts(path):
+        if what != FILE:
             continue
-        folder, is_known = run_of(base, path)
-        if is_known or not path.endswith(DOUBTFUL):
-            _add(runs, folder, path, base / path, is_known)
-    ordered = sorted(runs.values(), key=lambda run: (not run.is_known, -run.modified, run.path))
+        if path.endswith(UNREAD_ENDINGS) and (kind := unread_kind(path)):
+            _add(others, _without_inner(path[: kind[1].start()]), path, base / path, unread=kind[0])
+        elif _may_be_rollouts(path):
+            folder, is_known = run_of(base, path)
+            if is_known or not path.endswith(DOUBTFUL):
+                _add(runs, folder, path, base / path, is_known)
+    listed = [*runs.values(), *(run for path, run in others.items() if path not in runs)]
+    ordered = sorted(listed, key=lambda run: (bool(run.unread), not run.is_known, -run.modified, run.path))
     return Found(ordered, min(count, MOST_FILES), count <= MOST_FILES)
 
 
@@ -73,12 +82,20 @@ def run_of(root: Path, path: str) -> tuple[str, bool]:
     base = root.absolute().as_posix()
     place = f"{base}/{path.removesuffix(PACKED)}"
     _, found = _layout_of(place)
+    is_known = found is not None
+    if found is None and (told := convention(place)):
+        found, is_known = told
     # Where the folder that is looked through lies inside a run itself, it stands for that run.
     folder = place.rpartition("/")[0] if found is None else place[: found.start()]
-    names = folder[len(base) + 1 :].split("/") if len(folder) > len(base) else []
+    return _without_inner(folder[len(base) + 1 :]), is_known
+
+
+def _without_inner(folder: str) -> str:
+    """Return a folder without the ones at its end that lie between a run and its files."""
+    names = folder.strip("/").split("/") if folder.strip("/") else []
     while names and INSIDE.fullmatch(names[-1]):
         names.pop()
-    return "/".join(names) or HERE, found is not None
+    return "/".join(names) or HERE
 
 
 def several_runs(root: Path) -> list[str]:
@@ -128,17 +145,29 @@ def _layout_of(place: str) -> tuple[str, re.Match[str] | None]:
     return next(((name, match) for name, pattern in LAYOUTS if (match := pattern.search(place))), ("", None))
 
 
-def _add(runs: dict[str, RunFolder], folder: str, path: str, file: Path, is_known: bool) -> None:
+def _add(
+    runs: dict[str, RunFolder], folder: str, path: str, file: Path, is_known: bool = False, unread: str = ""
+) -> None:
     try:
         status = os.stat(file, follow_symlinks=False)
     except OSError:
         return  # it has just gone
     if not stat.S_ISREG(status.st_mode):
         return
-    run = runs.setdefault(folder, RunFolder(folder))
+    run = runs.setdefault(folder, RunFolder(folder, unread=unread))
     run.files += 1
     run.bytes += status.st_size
     run.modified = max(run.modified, status.st_mtime)
     run.is_known = run.is_known or is_known
-    if step := STEP.search(path):
-        run.steps.add(int(step[1]))
+    if not unread and (step := _step(path, file)) is not None:
+        run.steps.add(step)
+
+
+def _step(path: str, file: Path) -> int | None:
+    """Return the step that a path tells, as the source of such files will find it there."""
+    if found := STEP.search(path):
+        return int(found[1])
+    place = file.absolute().as_posix().removesuffix(PACKED)
+    told = convention(place) if _layout_of(place)[1] is None else None
+    step = told[0].groupdict().get("step") if told else None
+    return None if step is None else int(step)

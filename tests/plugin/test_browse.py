@@ -68,8 +68,28 @@ async def test_the_runs_are_listed(browse):
     assert len(cells) == 3
     assert {cell.split()[0] for cell in cells[:2]} == {"team/first", "second"}
     assert cells[2].startswith("notes perhaps: only its content can tell")
-    assert "1 – 2" in " ".join(cells)
+    assert "1 – 2 2 steps" in " ".join(cells)
     assert all("not read" in cell for cell in cells)
+
+
+async def test_files_that_tell_no_step_are_read_only_when_they_have_been(browse, runs):
+    (runs / "chat").mkdir()
+    line = '{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "reward": 1}'
+    (runs / "chat/samples.jsonl").write_text(f"{line}\n")
+    datasette = browse()
+    [row] = re.findall(r"<tr data-row>(.*?)</tr>", await get(datasette, f"{BROWSE}/chat"), re.DOTALL)
+    assert words(row).startswith("files that tell no step by their names")
+    assert words(row).endswith("not read")
+    await read(datasette, f"{BROWSE}/chat/none")
+    [row] = re.findall(r"<tr data-row>(.*?)</tr>", await get(datasette, f"{BROWSE}/chat"), re.DOTALL)
+    assert "read: 1 " in words(row)
+
+
+async def test_a_format_that_is_not_read_yet_is_listed_and_said(browse, runs):
+    touch(runs, "logs/toy.eval")
+    datasette = browse()
+    assert "logs Inspect AI logs, which this version does not read yet" in words(await get(datasette, BROWSE))
+    await get(datasette, f"{BROWSE}/logs", 404)
 
 
 async def test_a_run_is_looked_for_by_name(browse):

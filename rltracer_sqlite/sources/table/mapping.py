@@ -176,6 +176,10 @@ class Template:
             found["split"] = self.splits[found["split"]]
         return found
 
+    def ending(self, path: str) -> re.Match[str] | None:
+        """Return the end of a path that fits, with `step` and `split` as its groups, or None where it does not fit."""
+        return self._ending.search(path)
+
     def _pattern(self, whole: bool) -> re.Pattern[str]:
         return self._whole if whole else self._ending
 
