@@ -29,6 +29,7 @@ from .addresses import own_url
 from .bounds import Busy, ask, gates
 from .edge import refused as turned_away
 from .edge import within
+from .filter_names import is_filter_of_datasette, refuse_unknown_filters
 from .indexes import is_known_index, is_rollout_index
 from .stream import StreamingResponse, Visitor, VisitorLeft
 
@@ -133,6 +134,13 @@ def preferences(request: Any, mode: str) -> ExportPreferences:
         raise BadRequest(str(error)) from None
 
 
+async def refuse_unknown(datasette: Any, request: Any, database: str, table: str) -> None:
+    """Raise BadRequest for a name in the address that is no option, and no filter of the table's rows."""
+    sent = {name for name in request.args.keys() if name.startswith("_facet") or is_filter_of_datasette(name)}
+    columns = await datasette.databases[database].table_columns(table)
+    refuse_unknown_filters(request, table, columns, {*LOOKS, *OWN, "_table", *sent})
+
+
 def _read(read: Callable[[str], Any], key: str, text: str) -> Any:
     try:
         return read(text)
@@ -154,8 +162,9 @@ def _renderer(mode: str) -> Callable[..., Any]:
 
 async def download(datasette: Any, request: Any, database: str, table: str, mode: str) -> Response:
     """Answer with the rows of one kind of training data. Nothing is sent before everything has been read once."""
-    wanted = preferences(request, mode)
     await may_read(datasette, request, database, table)
+    await refuse_unknown(datasette, request, database, table)
+    wanted = preferences(request, mode)
     gate = gates(datasette).downloads
     await gate.enter()
     try:

@@ -21,6 +21,7 @@ from .export import (
     TABLES,
     filters,
     preferences,
+    refuse_unknown,
     refused,
     run_specs,
 )
@@ -62,6 +63,10 @@ async def export_page(datasette: Any, request: Any) -> Response:
         "problem": None,
     }
     status = 200
+    try:
+        await refuse_unknown(datasette, request, database, table)
+    except BadRequest as error:
+        context["problem"], status, mode = str(error), 400, None
     if mode in MODES:
         context["told"], context["problem"], status = await _preview(datasette, request, database, table, mode)
     return await render(datasette, request, database, "export.html", context, status)

@@ -10,6 +10,8 @@ from typing import Any
 from .group_rows import SORTED_BY, USUAL_ORDER
 from .selection import Pair, Selection, at, in_words, read_selection
 
+# What the addresses of these pages can ask for besides filters and an order.
+OWN = ("start", "words", "view", "lens", "branch", "full", "message", "find")
 USUAL: dict[str, Pair | None] = {
     "all": None,
     "passed": ("success", "1"),
@@ -26,12 +28,14 @@ async def selections(
     """Return the selection of groups and that of trajectories in the address of a group's or a trajectory's page.
 
     A filter belongs to the groups where they have such a column. Where the address has no filter of groups, the
-    neighbours of a group are those of its step.
+    neighbours of a group are those of its step. Raises BadRequest for a filter by what neither has.
     """
     attached = datasette.databases[database]
     group_columns, columns = await asyncio.gather(
         attached.table_columns("prompt_groups"), attached.table_columns("trajectories")
     )
+    known = dict.fromkeys([*group_columns, *columns])
+    refuse_unknown_filters(request, "prompt_groups or trajectories", known, OWN)
     groups = read_selection(request, "prompt_groups", group_columns)
     rows = read_selection(request, "trajectories", columns, others=group_columns)
     if not groups.chosen and group is not None:

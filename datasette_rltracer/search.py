@@ -14,6 +14,7 @@ from .access import DATABASE, permitted_index, place
 from .addresses import own_url, table_url
 from .bounds import ask
 from .export import export_url
+from .filter_names import refuse_unknown_filters
 from .frame import render
 from .indexes import offer_search
 from .lists import Query, answers
@@ -62,7 +63,9 @@ async def search_page(datasette: Any, request: Any) -> Response:
     text = (request.args.get("q") or "").strip()
     start = place(request.args.get("start")) or 0
     attached = datasette.databases[database]
-    selection = read_selection(request, "trajectories", await attached.table_columns("trajectories"))
+    columns = await attached.table_columns("trajectories")
+    refuse_unknown_filters(request, "trajectories", columns, ("q", "start"))
+    selection = read_selection(request, "trajectories", columns)
     coverage = await ask(datasette, database, lambda c: text_coverage(c) if has_text(c) else None)
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",

@@ -15,6 +15,7 @@ from rltracer_sqlite.passrates import PASS_BINS
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, group_url, run_url, step_url, table_url
 from .export import export_url
+from .filter_names import refuse_unknown_filters
 from .frame import render, step_words, trail
 from .lists import Answer, Query, answers
 from .live import live_step, step_of
@@ -25,6 +26,7 @@ from .text import visible
 GROUPS_ON_A_PAGE = 200
 MOST_ON_A_PAGE = 2_000
 MOST_CHOICES = 100
+OWN = ("start", "_size")  # what an address can ask for besides filters and an order
 
 # One row per split: training and evaluation are never counted together.
 HEAD = """
@@ -184,6 +186,7 @@ def _buckets_context(buckets: Answer, selection: Selection, here: Callable[[Sele
 
 async def _selection(datasette: Any, database: str, request: Any, run: int, step: int | None) -> Selection:
     columns = await datasette.databases[database].table_columns("prompt_groups")
+    refuse_unknown_filters(request, "prompt_groups", columns, OWN)
     asked = read_selection(request, "prompt_groups", columns, others=("run_id", "step"))
     return replace(asked, fixed=[("run_id", str(run)), at("step", step)])
 

@@ -11,7 +11,9 @@ from urllib.parse import urlencode
 
 import pytest
 from click.testing import CliRunner
+from datasette import hookimpl
 from datasette.app import Datasette
+from datasette.plugins import pm
 from datasette.utils.asgi import Request
 
 from datasette_rltracer.export import BOUNDS, NUMBERS, OWN, SWITCHES, preferences
@@ -196,12 +198,40 @@ async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Dat
         ("_field=metrics.num_turn<=1", "Similar: metrics.num_turns"),
         ("_min_pass_rate=2", "between 0 and 1"),
         ("uid=nobody", "nothing to export"),
-        ("no_column=1", "nothing to export"),
+        ("no_column=1", "trajectories has no column no_column"),
+        ("nope__gte=1", "trajectories has no column nope"),
+        ("tool_call__gte=1", "similar: tool_calls"),
+        ("tool_calls__gt_e=1", "tool_calls__gt_e: there is no filter __gt_e; similar: __gte"),
+        ("_acceptance=correct&_targt=2", "There is no option _targt; similar: _target"),
     ],
 )
 async def test_what_cannot_be_exported_is_a_400(datasette: Datasette, query: str, sentence: str) -> None:
     response = await get(datasette, f"/run/trajectories.sft?{query}", 400)
     assert sentence in unescape(response.text)
+    page = await get(datasette, f"/-/rltracer/run/export?_preview=sft&{query}", 400)
+    assert sentence in unescape(page.text)
+    assert "Download SFT conversations" in page.text
+
+
+@pytest.mark.parametrize(
+    "query", ["_where=turns>0", "_search=", "_facet=env&_facet_size=3&_nofacet=1", "turns__gt=0&_labels=on&_size=5"]
+)
+async def test_what_a_table_page_has_in_its_address_is_taken(datasette: Datasette, query: str) -> None:
+    assert len(await exported(datasette, f"/run/trajectories.sft?{query}")) == 12
+
+
+async def test_names_that_another_plugin_filters_by_are_left_to_it(datasette: Datasette) -> None:
+    class Other:
+        @hookimpl
+        def filters_from_request(self, request):
+            return None
+
+    await get(datasette, "/run/trajectories.sft?_mine=1", 400)
+    pm.register(Other(), name="other")
+    try:
+        await get(datasette, "/run/trajectories.sft?_mine=1")
+    finally:
+        pm.unregister(name="other")
 
 
 async def test_only_the_tables_of_an_index_are_exported(datasette: Datasette, folder: Path) -> None:
@@ -262,7 +292,7 @@ async def test_a_base_url_is_kept(folder: Path) -> None:
 
 
 async def test_text_from_the_address_is_escaped(datasette: Datasette) -> None:
-    html = (await get(datasette, '/-/rltracer/run/export?x="><script>alert(1)</script>&_field=<b>')).text
+    html = (await get(datasette, '/-/rltracer/run/export?uid="><script>alert(1)</script>&_field=<b>')).text
     assert "<script>alert" not in html
     assert 'value="<b>' not in html
 
