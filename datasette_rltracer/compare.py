@@ -17,7 +17,7 @@ from rltracer_sqlite.sources.base import SourceError
 
 from . import compat
 from .access import DATABASE, PLUGIN, integer, permitted_index
-from .addresses import compare_url, group_url, own_url, trajectory_url
+from .addresses import compare_url, group_url, trajectory_url
 from .alignment import Alignment, align
 from .bounds import ask, load_for_page, room_for
 from .branches import branches_of
@@ -58,11 +58,6 @@ class Compared:
 def routes() -> list[tuple[str, Any]]:
     """Return the address of this page and what answers it."""
     return [(DATABASE + r"/compare$", compare_page)]
-
-
-def best_and_worst_url(datasette: Any, database: str, group: int) -> str:
-    """Return the address that leads to the best and the worst of a prompt group side by side."""
-    return own_url(datasette, database, "compare", [("group", int(group))])
 
 
 async def compare_page(datasette: Any, request: Any) -> Response:

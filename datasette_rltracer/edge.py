@@ -31,10 +31,18 @@ FAULTS = (sqlite3.Error, TypeError, ValueError, KeyError, IndexError, AttributeE
 
 EXTREMES = ("integer overflow", "string or blob too big")  # what SQLite says of values that no sum or row can hold
 
+LONGEST_QUERY = 16_000  # characters after the question mark, which pages repeat
+
 View = Callable[[Any, Any], Awaitable[Response]]
 
 # Per Datasette instance: what was found in the values of a database, by its name.
 _checked: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
+
+
+class TooLong(Base400):  # type: ignore[misc]
+    """An address that is longer than any page of ours needs it to be."""
+
+    status = 414
 
 
 class Damaged(Base400):  # type: ignore[misc]
@@ -51,6 +59,8 @@ def guarded(routes: list[tuple[str, View]]) -> list[tuple[str, View]]:
 def _guarded(view: View) -> View:
     @wraps(view)
     async def page(datasette: Any, request: Any) -> Response:
+        if len(request.query_string) > LONGEST_QUERY:
+            raise TooLong(f"This address is too long; a page takes {LONGEST_QUERY:,} characters of filters.")
         database = tilde_decode(request.url_vars.get("database", ""))
         try:
             async with gates(datasette).pages.passed():

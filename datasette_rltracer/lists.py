@@ -16,6 +16,10 @@ from datasette.utils.asgi import BadRequest
 
 from . import compat
 
+PARAMETER = re.compile(r":(\w+)")
+# What SQLite says of a filter that goes by the content of a column, and of a pattern that it does not take.
+OF_A_FILTER = ("malformed JSON", "LIKE or GLOB pattern too complex")
+
 
 @dataclass(frozen=True)
 class Query:
@@ -53,10 +57,15 @@ async def _answer(datasette: Any, database: str, query: Query, links: bool) -> A
     except (sqlite3.InterfaceError, sqlite3.ProgrammingError, OverflowError) as error:
         # Parameters come from the address: a number too large for SQLite, or a list where a value belongs.
         raise BadRequest(f"A filter in this address cannot be used: {error}.") from None
+    except sqlite3.OperationalError as error:
+        if str(error) not in OF_A_FILTER:
+            raise
+        raise BadRequest(f"A filter in this address cannot be used: {error}.") from None
     return Answer([dict(row) for row in found.rows], address)
 
 
 def sql_url(datasette: Any, database: str, query: Query) -> str:
     """Return the address of Datasette's page of a query and its parameters."""
-    used = {name: value for name, value in query.parameters.items() if re.search(rf":{name}\b", query.sql)}
+    named = set(PARAMETER.findall(query.sql))
+    used = {name: value for name, value in query.parameters.items() if name in named}
     return f"{datasette.urls.database(database)}?{urlencode({'sql': dedent(query.sql).strip(), **used})}"

@@ -21,6 +21,7 @@ Pair = tuple[str, str]
 NO_NEIGHBOURS: dict[str, Any] = {"listed": None, "place": None, "previous": None, "next": None}
 ORDERS = {"_sort": False, "_sort_desc": True}
 MOST_FILTERS = 30
+LONGEST_SELECTION = 4_000  # characters of an address: each link of a page repeats them
 BOUNDS = ("__gt", "__gte", "__lt", "__lte")
 
 
@@ -90,6 +91,7 @@ def read_selection(request: Any, table: str, columns: Iterable[str], others: Ite
     """Return the selection of rows of a table that the address of a request asks for.
 
     Filters on what is no column of the table, or on one of `others`, belong to somebody else and are left out.
+    Raises BadRequest where there is more of it than the links of a page can carry.
     """
     known = [column for column in columns if column not in set(others)]
     chosen: list[Pair] = []
@@ -101,7 +103,10 @@ def read_selection(request: Any, table: str, columns: Iterable[str], others: Ite
             continue  # what a form sends of a field that was left empty
         elif _is_filter(name, known) and (name, value) not in chosen:
             chosen.append((name, value))
-    return Selection(table, (), chosen[:MOST_FILTERS], order)
+    selection = Selection(table, (), chosen[:MOST_FILTERS], order)
+    if len(urlencode(selection.pairs)) > LONGEST_SELECTION:
+        raise BadRequest("The filters in this address are too long for a page; the table of Datasette takes them.")
+    return selection
 
 
 def _is_filter(name: str, columns: Sequence[str]) -> bool:
@@ -137,12 +142,6 @@ def neighbours(selection: Selection, key: int) -> Query:
         from here
         """
     return Query(sql, {**parameters, "key": key})
-
-
-def with_query(address: str, pairs: Iterable[Pair]) -> str:
-    """Return an address with a query string."""
-    encoded = urlencode(list(pairs))
-    return f"{address}?{encoded}" if encoded else address
 
 
 def at(name: str, value: Any) -> Pair:
