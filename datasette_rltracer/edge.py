@@ -1,14 +1,16 @@
 """Around every page of ours: a place for it, headers, and a sentence for an index whose values are not what they say.
 
-An index can be damaged, or come from somebody who made it to do harm; its tables promise numbers where a page then
-finds a text. When a page fails, and only then, SQLite is asked to check the file: where it finds such values the
-visitor is told so, and where it does not the fault is ours and stays an error.
+An index can be damaged, or come from somebody who made it to do harm: a table is not there, or promises numbers where a
+page then finds a text. When a page fails, and only then, the file is checked: where something is missing or odd the
+visitor is told so, and where nothing is the fault is ours and stays an error.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +19,7 @@ from datasette.database import QueryInterrupted
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import Base400, Response
 
-from rltracer_sqlite.index.soundness import odd_values
+from rltracer_sqlite.index.soundness import missing_structure, odd_values
 
 from .bounds import RETRY_SECONDS, Busy, TookTooLong, ask, gates
 
@@ -35,8 +37,14 @@ LONGEST_QUERY = 16_000  # characters after the question mark, which pages repeat
 
 View = Callable[[Any, Any], Awaitable[Response]]
 
-# Per Datasette instance: what was found in the values of a database, by its name.
-_checked: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
+# Per Datasette instance: what was found in a database, by its name, and of which state of its files that is true.
+_checked: WeakKeyDictionary[Any, dict[str, tuple[Any, str | None]]] = WeakKeyDictionary()
+
+
+class TooLong(Base400):  # type: ignore[misc]
+    """An address that is longer than any page of ours needs it to be."""
+
+    status = 414
 
 
 class TooLong(Base400):  # type: ignore[misc]
@@ -93,11 +101,29 @@ def refused(error: Busy) -> Response:
 
 
 async def _odd(datasette: Any, name: str) -> str | None:
-    """Return what is wrong with the values of a database; it is looked through once, since that reads all of it."""
+    """Return what is wrong with a database; each state of it is looked through once, since that reads all of it."""
     known = _checked.setdefault(datasette, {})
     database = next((key for key, one in datasette.databases.items() if name in (key, one.route)), None)
     if database is None:
         return None
-    if database not in known:
-        known[database] = await ask(datasette, database, odd_values)
-    return known[database]
+    state = _state(datasette.databases[database].path)
+    if database not in known or known[database][0] != state:
+        try:
+            known[database] = (state, await ask(datasette, database, _wrong))
+        except sqlite3.Error as error:  # a file that is there no more is not even opened
+            return str(error)
+    return known[database][1]
+
+
+def _wrong(connection: sqlite3.Connection) -> str | None:
+    return missing_structure(connection) or odd_values(connection)
+
+
+def _state(path: str | None) -> list[tuple[int, int, int]]:
+    """Return what changes with the files of a database: which they are, how large, and when they were written."""
+    found = []
+    for file in (path, f"{path}-wal") if path else ():
+        with suppress(OSError):
+            stat = os.stat(file)
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return found

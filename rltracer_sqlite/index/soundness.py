@@ -34,6 +34,17 @@ def odd_structure(connection: sqlite3.Connection, schema: str = "main") -> str |
     return next((f"{table} has a trigger" for _, table in triggers if table.lower() in expected), None)
 
 
+def missing_structure(connection: sqlite3.Connection) -> str | None:
+    """Return what an index has and this database has not, such as "there is no table steps", or None."""
+    for table, columns in _columns().items():
+        found = {row[1] for row in connection.execute(f"pragma main.table_xinfo({table})")}
+        if not found:
+            return f"there is no table {table}"
+        if lost := sorted(set(columns) - found):
+            return f"there is no column {table}.{lost[0]}"
+    return None
+
+
 def odd_values(connection: sqlite3.Connection) -> str | None:
     """Return what SQLite finds wrong with the values of a database, in a few words, or None. Reads all of it."""
     try:

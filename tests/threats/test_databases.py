@@ -168,6 +168,38 @@ async def test_t13_a_page_says_what_is_wrong_with_values(place: Path, table: str
         assert "damaged" in response.text or response.status_code != 409
 
 
+LOST = {
+    "there is no table steps": "drop table steps",
+    "there is no table annotations": "drop table annotations",
+    "there is no table problems": "drop table problems",
+    "there is no column prompt_groups.reward_std": "alter table prompt_groups rename column reward_std to x",
+    "there is no column trajectories.stop_condition": "alter table trajectories rename column stop_condition to x",
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("said", "statement"), LOST.items(), ids=LOST)
+async def test_t13_a_page_says_what_is_missing(place: Path, said: str, statement: str) -> None:
+    datasette = Datasette([str(place / "run.sqlite")])
+    assert (await datasette.client.get("/-/rltracer/run/run/1")).status_code == 200
+    change(place / "run.sqlite", statement)  # while it is served
+    answers = [await datasette.client.get(f"/-/rltracer/run{page}") for page in PAGES]
+    assert {answer.status_code for answer in answers} <= {200, 302, 400, 404, 409}
+    assert {said in answer.text for answer in answers if answer.status_code == 409} == {True}
+
+
+@pytest.mark.asyncio
+async def test_t13_a_database_that_goes_and_comes_again(place: Path) -> None:
+    file = place / "run.sqlite"
+    datasette = Datasette([str(file)], settings={"num_sql_threads": 1})
+    page = "/-/rltracer/run/run/1"
+    assert (await datasette.client.get(page)).status_code == 200
+    content = file.read_bytes()
+    for state, status in ((b"", 409), (b"no database" * 1000, 409), (content, 200)):
+        file.write_bytes(state)
+        assert (await datasette.client.get(page)).status_code == status
+
+
 @pytest.mark.parametrize(("table", "column"), [("trajectories", "turns"), ("trajectories", "reward")])
 @pytest.mark.parametrize("value", ["x", b"\xff"])
 def test_t13_a_command_says_what_is_wrong_with_values(place: Path, table: str, column: str, value: Any) -> None:
