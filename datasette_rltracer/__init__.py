@@ -18,7 +18,7 @@ from . import (
     export,
     export_page,
     facets,
-    find,
+    find_marks,
     group_page,
     hosts,
     indexes,
@@ -127,7 +127,7 @@ def view_actions(datasette, actor, database, view, request):
 
 @hookimpl
 def prepare_jinja2_environment(env):
-    env.filters["rltracer_found"] = find.found
+    env.filters["rltracer_found"] = find_marks.found
     env.filters["rltracer_visible"] = text.visible
     env.filters["rltracer_exact"] = text.exact
     env.filters["rltracer_formatted"] = blocks.formatted

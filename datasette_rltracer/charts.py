@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 from datasette.database import QueryInterrupted
-from datasette.utils import tilde_encode
 from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
 from markupsafe import Markup
 
@@ -18,11 +15,13 @@ from rltracer_sqlite.charts.data import Span, finite, span_query
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
-from .access import permitted_index
-from .addresses import run_url, static_url
+from . import compat
+from .access import DATABASE, integer, permitted_index
+from .addresses import own_url, run_url, static_url
 from .frame import STYLES, render
+from .lists import sql_url
 
-ADDRESS = r"^/-/rltracer/(?P<database>[^/]+)/run/(?P<run>\d{1,18})/charts"
+ADDRESS = DATABASE + r"/run/(?P<run>\d+)/charts"
 DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
 # A page of one chart is wholly ours, so it can promise the browser that it loads nothing else.
 STRICT = (
@@ -108,18 +107,19 @@ async def chart_json(datasette: Any, request: Any) -> Response:
         chart, filters = _chart(request), _filters(request, run["id"])
         query, rows = await _rows(datasette, database, chart, filters)
     except (BadRequest, Forbidden, NotFound) as error:
-        return _json({"ok": False, "error": str(error)}, error.status)
+        return Response.json({"ok": False, "error": str(error)}, status=error.status)
     except QueryInterrupted:
-        return _json({"ok": False, "error": "its query took longer than sql_time_limit_ms allows"}, 503)
+        return Response.json({"ok": False, "error": "its query took longer than sql_time_limit_ms allows"}, status=503)
+    may_query = await compat.can_execute_sql(datasette, request.actor, database)
     content = {
         **chart_content(chart, rows, describe_rows(chart, rows)),
         "ok": True,
         "window": query.window,
         "links": _links(datasette, database, chart, filters, query),
-        "sql_url": f"{datasette.urls.database(database)}?{urlencode({'sql': query.sql, **query.parameters})}",
+        "sql_url": sql_url(datasette, database, query) if may_query else None,
         "page_url": _chart_url(datasette, database, chart, filters),
     }
-    return _json(content)
+    return Response.json(content)
 
 
 async def _rows(datasette: Any, database: str, chart: str, filters: Filters) -> tuple[Query, list[dict[str, Any]]]:
@@ -169,7 +169,6 @@ def _chart_url(datasette: Any, database: str, chart: str, filters: Filters, endi
 
 
 def _charts_url(datasette: Any, database: str, filters: Filters, below: str = "") -> str:
-    path = datasette.urls.path(f"/-/rltracer/{tilde_encode(database)}/run/{filters.run_id}/charts{below}")
     given = {
         "split": filters.split,
         "env": filters.env,
@@ -177,8 +176,9 @@ def _charts_url(datasette: Any, database: str, filters: Filters, below: str = ""
         "step__lte": filters.step_lte,
         "_window": filters.window,
     }
-    query = urlencode({name: value for name, value in given.items() if value})
-    return f"{path}?{query}" if query else str(path)
+    return own_url(
+        datasette, database, f"run/{filters.run_id}/charts{below}", [pair for pair in given.items() if pair[1]]
+    )
 
 
 def _filters(request: Any, run_id: int) -> Filters:
@@ -210,14 +210,8 @@ def _chart(request: Any) -> str:
 async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of the index in the address and the run. Raises NotFound or Forbidden."""
     database = await permitted_index(datasette, request, *DRAWN_FROM)
-    number = int(request.url_vars["run"])
+    number = integer(request.url_vars["run"])
     row = (await datasette.execute(database, "select id, name from runs where id = ?", [number])).first()
     if row is None:
         raise NotFound("This index has no run of this number.")
     return database, dict(row)
-
-
-def _json(value: dict[str, Any], status: int = 200) -> Response:
-    headers = {"x-content-type-options": "nosniff"}
-    body = json.dumps(value, allow_nan=False)
-    return Response(body, status=status, content_type="application/json; charset=utf-8", headers=headers)

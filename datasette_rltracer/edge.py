@@ -47,12 +47,6 @@ class TooLong(Base400):  # type: ignore[misc]
     status = 414
 
 
-class TooLong(Base400):  # type: ignore[misc]
-    """An address that is longer than any page of ours needs it to be."""
-
-    status = 414
-
-
 class Damaged(Base400):  # type: ignore[misc]
     """An index whose values are not of the kinds that its tables promise."""
 

@@ -1,20 +1,13 @@
-"""Finding a text within one trajectory: how often it stands in which message, and its marks on the page.
-
-The marks are put into the finished HTML of a message, and only into the elements that hold recorded text: those with
-a `data-copy` attribute, and the names of tools. So a match may reach over the elements that code or an invisible
-character has around it, and nothing that the page itself says is marked or counted.
-"""
+"""Finding a text within one trajectory: how often it stands in which message."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
-
-from markupsafe import Markup
 
 from .conversation import TEXT_LIMIT, read_page
 from .raw_text import raw_message
@@ -22,10 +15,8 @@ from .raw_text import raw_message
 LONGEST_FIND = 200  # characters
 MOST_CHARACTERS = 20_000_000  # that are looked through
 MOST_LISTED = 200  # messages with a match that are listed
-PIECE = re.compile(r"<(?P<close>/)?(?P<tag>[a-z][a-z0-9]*)(?P<attributes>[^>]*)>|(?P<text>[^<]+)")
-ALONE = {"br", "img", "input", "hr", "wbr", "meta", "link"}
-RECORDED = re.compile(r"\sdata-copy=")
-MESSAGE = re.compile(r'\sid="m(\d+)"')
+# White space that is more, or other, than one space.
+UNEVEN = re.compile(r"\s{2,}|[^\S ]")
 
 
 @dataclass(frozen=True)
@@ -42,26 +33,40 @@ class Find:
     """What is looked for, and where it stands. `searched` messages were looked through."""
 
     text: str
-    pattern: re.Pattern[str]
     listed: list[FoundIn] = field(default_factory=list)
     count: int = 0
     messages: int = 0  # with a match
     searched: int = 0
 
-    def mark(self, html: str) -> Markup:
-        """Return the HTML of messages with every match marked; the first one of a message has the id found-<number>."""
-        return _mark(html, self.pattern)
+    def spans(self, text: str, most: int) -> list[tuple[int, int]]:
+        """Return the first and the last place of each match in a text, at most so many."""
+        even, uneven = _even(text)
+        wanted, places = _lower(self.text), [place for place, _ in uneven]
+        # Found in the even text, whose places lie before those in the text by what was left out up to there.
+        behind = [*_sums(uneven)]
+
+        def place(at: int) -> int:
+            return at + behind[bisect_right(places, at)]
+
+        found: list[tuple[int, int]] = []
+        start = even.find(wanted)
+        while start >= 0 and len(found) < most:
+            end = start + len(wanted)
+            found.append((place(start), place(end - 1) + 1))
+            start = even.find(wanted, end)
+        return found
 
 
 def find_in(messages: Sequence[Mapping[str, Any]], text: str | None, view: str = "conversation") -> Find | None:
     """Return where a text stands in the messages of a branch, or None where nothing is looked for.
 
-    Upper and lower case are the same, and so are all stretches of white space.
+    Upper and lower case are the same, and so are all stretches of white space. A text is looked for as it is, since
+    Python does that in a time that grows with the length of both; an expression for it takes their product.
     """
-    wanted = " ".join((text or "").split())[:LONGEST_FIND]
+    wanted = " ".join((text or "").split())[:LONGEST_FIND].rstrip()
     if not wanted:
         return None
-    pattern = re.compile(r"\s+".join(re.escape(word) for word in wanted.split(" ")), re.IGNORECASE)
+    same = _lower(wanted)
     listed: list[FoundIn] = []
     count = found = searched = 0
     room = MOST_CHARACTERS
@@ -70,9 +75,9 @@ def find_in(messages: Sequence[Mapping[str, Any]], text: str | None, view: str =
             break
         here, beyond = 0, False
         for shown in _texts(message, number, view):
-            places = [match.end() for match in pattern.finditer(shown)]
-            beyond = beyond or (not here and bool(places) and places[0] > TEXT_LIMIT)
-            here += len(places)
+            times = _plain(shown).count(same)
+            beyond = beyond or (not here and times > 0 and same not in _plain(shown[:TEXT_LIMIT]))
+            here += times
             room -= len(shown)
         searched += 1
         if here:
@@ -80,7 +85,43 @@ def find_in(messages: Sequence[Mapping[str, Any]], text: str | None, view: str =
             count += here
             if len(listed) < MOST_LISTED:
                 listed.append(FoundIn(number, here, beyond))
-    return Find(wanted, pattern, listed, count, found, searched)
+    return Find(wanted, listed, count, found, searched)
+
+
+def _plain(text: str) -> str:
+    """Return a text in lower case with one space in the place of each stretch of white space."""
+    return UNEVEN.sub(" ", _lower(text))
+
+
+def _lower(text: str) -> str:
+    """Return a text in lower case and of the same length: a letter that would become two stays as it is."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(_same_length(character) for character in text)
+
+
+def _same_length(character: str) -> str:
+    lower = character.lower()
+    return lower if len(lower) == 1 else character
+
+
+def _even(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text as `_plain` does; where in it white space was shortened, as the place after it and by how much."""
+    uneven: list[tuple[int, int]] = []
+    shorter = 0
+    for found in UNEVEN.finditer(text):
+        left_out = found.end() - found.start() - 1
+        if left_out:
+            uneven.append((found.start() - shorter + 1, left_out))
+            shorter += left_out
+    return _plain(text), uneven
+
+
+def _sums(uneven: Sequence[tuple[int, int]]) -> Iterator[int]:
+    total = 0
+    yield total
+    for _, left_out in uneven:
+        total += left_out
+        yield total
 
 
 def _texts(message: Mapping[str, Any], number: int, view: str) -> Iterator[str]:
@@ -98,89 +139,7 @@ def _texts(message: Mapping[str, Any], number: int, view: str) -> Iterator[str]:
                 yield call.arguments.text.text
 
 
-def _mark(html: str, pattern: re.Pattern[str]) -> Markup:
-    pieces = list(PIECE.finditer(html))
-    if sum(len(piece[0]) for piece in pieces) != len(html):
-        return Markup(html)  # not the HTML that the templates write: better unmarked than broken
-    out = [piece[0] for piece in pieces]
-    seen: set[str] = set()
-    for region in _regions(pieces):
-        texts = [unescape(out[number]) for number in region.texts]
-        spans = [match.span() for match in pattern.finditer("".join(texts))]
-        if not spans:
-            continue
-        name = f"found-{region.message}" if region.message not in seen else None
-        seen.add(region.message)
-        for number, marked in zip(region.texts, _marked(texts, spans, name), strict=True):
-            out[number] = marked
-        for number in region.folds:
-            out[number] = (
-                out[number].replace("<details", "<details open", 1) if " open" not in out[number] else out[number]
-            )
-    return Markup("".join(out))
-
-
-@dataclass(frozen=True)
-class _Region:
-    """An element of recorded text: its texts and the folded elements around it, as places among the pieces."""
-
-    message: str
-    folds: list[int]
-    texts: list[int] = field(default_factory=list)
-
-
-def _regions(pieces: Sequence[re.Match[str]]) -> Iterator[_Region]:
-    """Yield the elements of recorded text."""
-    opened: list[tuple[int, str]] = []  # place among the pieces, message
-    region: _Region | None = None
-    depth, in_head = 0, False
-    for number, piece in enumerate(pieces):
-        tag = piece["tag"]
-        if tag is None:
-            if region is not None:
-                region.texts.append(number)
-        elif piece["close"]:
-            if opened:
-                opened.pop()
-            if region is not None and len(opened) < depth:
-                yield region
-                region = None
-        elif tag not in ALONE:
-            named = MESSAGE.search(piece["attributes"])
-            message = named[1] if named else opened[-1][1] if opened else ""
-            opened.append((number, message))
-            if region is None and (RECORDED.search(piece["attributes"]) or (in_head and tag == "b")):
-                folds = [place for place, _ in opened if pieces[place]["tag"] == "details"]
-                region, depth = _Region(message, folds), len(opened)
-            in_head = 'class="call-head"' in piece["attributes"]
-
-
-def _marked(texts: Sequence[str], spans: Sequence[tuple[int, int]], name: str | None) -> Iterator[str]:
-    """Yield each text as HTML with the parts of the spans that lie in it marked; spans are over all texts together."""
-    offset = 0
-    attribute = Markup(' id="{}"').format(name) if name else Markup("")
-    following = iter(spans)
-    span = next(following, None)
-    for text in texts:
-        done, end = 0, offset + len(text)
-        marked = Markup("")
-        while span is not None and span[0] < end:
-            start, stop = max(span[0] - offset, done), min(span[1], end) - offset
-            marked += text[done:start] + Markup("<mark{}>{}</mark>").format(attribute, text[start:stop])
-            attribute, done = Markup(""), stop
-            if span[1] > end:
-                break
-            span = next(following, None)
-        yield str(marked + text[done:])
-        offset = end
-
-
 def find_context(find: Find | None, address: str) -> dict[str, Any]:
     """Return what the form of a page needs: what is looked for, and the address of the page in parts."""
     url, _, query = address.partition("?")
     return {"find": find, "find_url": url, "find_hidden": parse_qsl(query, keep_blank_values=True)}
-
-
-def found(html: str, find: Find | None) -> str:
-    """Return the HTML of messages with what is looked for marked in it: a filter of the templates."""
-    return find.mark(html) if find is not None else html

@@ -121,13 +121,8 @@ def cell_link(datasette: Any, database: str, table: str | None, column: str, row
     return _cell_link(datasette, database, find_address, row, value)
 
 
-async def _cell_link(datasette: Any, database: str, find_address: Callable[..., Any], row: Any, value: Any) -> Any:
-    if not await is_rollout_index(datasette, database):
-        return None
-    try:
-        address = find_address(datasette, database, row)
-    except (KeyError, IndexError):
-        return None  # the visitor has left out the column that the link needs
+async def _cell_link(datasette: Any, database: str, find_address: Address, row: Any, value: Any) -> Any:
+    address = await _address(datasette, database, find_address, row)
     if address is None:
         return None
     # A foreign key comes with the label of the row that it leads to.
@@ -135,6 +130,16 @@ async def _cell_link(datasette: Any, database: str, find_address: Callable[..., 
     return Markup('<a href="{}">{}</a>').format(
         address, visible(text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…")
     )
+
+
+async def _address(datasette: Any, database: str, find_address: Address, row: Any) -> str | None:
+    """Return where a row leads, or None where the database is no index or the row has not what an address needs."""
+    if not await is_rollout_index(datasette, database):
+        return None
+    try:
+        return find_address(datasette, database, row)
+    except (KeyError, IndexError):
+        return None  # a column that the visitor has left out, or that the index has not
 
 
 ROWS: Mapping[str, tuple[Address, str]] = {
@@ -151,8 +156,6 @@ def row_links(datasette: Any, database: str, table: str, row: Any) -> Any:
 
 
 async def _row_links(datasette: Any, database: str, table: str, row: Any) -> list[dict[str, str]]:
-    if not await is_rollout_index(datasette, database):
-        return []
     find_address, label = ROWS[table]
-    address = find_address(datasette, database, row)
+    address = await _address(datasette, database, find_address, row)
     return [{"href": address, "label": label}] if address else []

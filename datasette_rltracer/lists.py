@@ -64,8 +64,8 @@ async def _answer(datasette: Any, database: str, query: Query, links: bool) -> A
     return Answer([dict(row) for row in found.rows], address)
 
 
-def sql_url(datasette: Any, database: str, query: Query) -> str:
-    """Return the address of Datasette's page of a query and its parameters."""
+def sql_url(datasette: Any, database: str, query: Any) -> str:
+    """Return the address of Datasette's page of a query, of a page or of a chart, and its parameters."""
     named = set(PARAMETER.findall(query.sql))
     used = {name: value for name, value in query.parameters.items() if name in named}
     return f"{datasette.urls.database(database)}?{urlencode({'sql': dedent(query.sql).strip(), **used})}"

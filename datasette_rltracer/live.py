@@ -115,5 +115,5 @@ async def _state(datasette: Any, request: Any, database: str, path: str, query: 
 
 
 def _answer(state: dict[str, Any]) -> Response:
-    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return Response.json({name: state[name] for name in ("version", "trajectories")}, headers=headers)
+    shown = {name: state[name] for name in ("version", "trajectories")}
+    return Response.json(shown, headers={"cache-control": "no-store"})

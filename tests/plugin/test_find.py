@@ -8,7 +8,8 @@ import re
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer.find import find_in, found
+from datasette_rltracer.find import find_in
+from datasette_rltracer.find_marks import found
 from tests.indexing import index
 from tests.layouts.records import message, nodes_of, trace
 
@@ -154,3 +155,24 @@ def test_many_messages_and_matches_are_bounded(monkeypatch):
     monkeypatch.setattr("datasette_rltracer.find.MOST_CHARACTERS", 50)
     result = find_in([message("user", "alpha")] * 100, "alpha")
     assert (result.searched, result.count, len(result.listed)) == (10, 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "find", "expected"),
+    [
+        ("One \n two  one\ttwo", "one two", ["One \n two", "one\ttwo"]),
+        ("\n\n  a\n\n\nb  c", "b c", ["b  c"]),
+        ("İİ one ẞ", "ONE ẞ", ["one ẞ"]),
+        ("aaaa", "aa", ["aa", "aa"]),
+        ("a  ", "a", ["a"]),
+    ],
+)
+def test_spans_are_places_in_the_text_itself(text, find, expected):
+    wanted = find_in([message("user", text)], find)
+    assert [text[first:last] for first, last in wanted.spans(text, 9)] == expected
+    assert wanted.count == len(expected)
+
+
+def test_marks_are_bounded():
+    page = '<article id="m1"><div data-copy="text">' + "a " * 50_000 + "</div></article>"
+    assert found(page, find_in([message("user", "a " * 50_000)], "a")).count("<mark") == 5_000
