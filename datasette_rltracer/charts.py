@@ -19,7 +19,7 @@ from . import compat
 from .access import DATABASE, integer, permitted_index
 from .addresses import own_url, run_url, static_url
 from .frame import STYLES, render
-from .lists import sql_url
+from .lists import bounded, sql_url
 
 ADDRESS = DATABASE + r"/run/(?P<run>\d+)/charts"
 DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
@@ -68,7 +68,10 @@ async def charts_fragment(datasette: Any, request: Any, database: str, run_id: i
     """
     filters = _filters(request, run_id)
     found = await datasette.execute(database, CHOICES, {"run_id": run_id}, truncate=False)
-    values = {kind: [row["value"] for row in found if row["kind"] == kind][:MOST_CHOICES] for kind in ("split", "env")}
+    choices = [bounded(row) for row in found.rows]
+    values = {
+        kind: [row["value"] for row in choices if row["kind"] == kind][:MOST_CHOICES] for kind in ("split", "env")
+    }
     context = {
         "filters": filters,
         "splits": values["split"],
@@ -130,7 +133,7 @@ async def _rows(datasette: Any, database: str, chart: str, filters: Filters) -> 
     except ChartError as error:
         raise BadRequest(str(error)) from None
     found = await datasette.execute(database, query.sql, query.parameters, truncate=False)
-    return query, [finite(dict(row)) for row in found.rows]
+    return query, [finite(bounded(row)) for row in found.rows]
 
 
 def _links(datasette: Any, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:
@@ -214,4 +217,4 @@ async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, A
     row = (await datasette.execute(database, "select id, name from runs where id = ?", [number])).first()
     if row is None:
         raise NotFound("This index has no run of this number.")
-    return database, dict(row)
+    return database, bounded(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sqlite3
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from .bounds import ask, load_for_page, room_for
 from .branches import branches_of
 from .facts import number
 from .frame import render, trail
+from .lists import bounded
 from .pages import explained
 from .rows import Group, best_and_worst, prompt_group
 
@@ -80,7 +82,7 @@ async def compare_page(datasette: Any, request: Any) -> Response:
     async with room_for(datasette, max(size if isinstance(size, int) else 0 for size in sizes)):
         one, other, group = await ask(datasette, database, read)
     branches = [_branch(side, request, name) for side, name in ((one, "a_branch"), (other, "b_branch"))]
-    context = _context(datasette, database, one, other, group, branches)
+    context = await asyncio.to_thread(_context, datasette, database, one, other, group, branches)
     status = 200 if one.problem is None and other.problem is None else 404
     return await render(datasette, request, database, "compare.html", context, status)
 
@@ -111,6 +113,7 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
     row = trajectory_row(connection, identity)
     if row is None:
         raise NotFound(f"This index has no trajectory {identity}.")
+    row = bounded(row)
     try:
         return Compared(row, load_for_page(connection, identity, roots), None)
     except (SourceError, OSError, RecursionError) as error:

@@ -20,6 +20,9 @@ PARAMETER = re.compile(r":(\w+)")
 # What SQLite says of a filter that goes by the content of a column, and of a pattern that it does not take.
 OF_A_FILTER = ("malformed JSON", "LIKE or GLOB pattern too complex")
 
+LONGEST_TEXT = 4_000  # characters
+AS_JSON = {"curve", "splits", "files_with_problems"}  # made by our own queries, of whole lists
+
 
 @dataclass(frozen=True)
 class Query:
@@ -61,7 +64,17 @@ async def _answer(datasette: Any, database: str, query: Query, links: bool) -> A
         if str(error) not in OF_A_FILTER:
             raise
         raise BadRequest(f"A filter in this address cannot be used: {error}.") from None
-    return Answer([dict(row) for row in found.rows], address)
+    return Answer([bounded(row) for row in found.rows], address)
+
+
+def bounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row without the ends of texts that are longer than any that an index keeps: a page repeats them."""
+    return {
+        name: value[:LONGEST_TEXT]
+        if isinstance(value, str) and len(value) > LONGEST_TEXT and name not in AS_JSON
+        else value
+        for name, value in dict(row).items()
+    }
 
 
 def sql_url(datasette: Any, database: str, query: Any) -> str:

@@ -27,7 +27,7 @@ from .branches import branches_of
 from .frame import render
 from .group_selection import order_words, selections
 from .lens import read_lens
-from .lists import answers
+from .lists import answers, bounded
 from .reading import reading_context, view_of
 from .rows import Episode, Group, episode_traces, prompt_group, trajectory_by_uid
 from .selection import NO_NEIGHBOURS, in_words, neighbours
@@ -37,6 +37,7 @@ from .text import reindented
 RECORD_LIMIT = LARGEST_RECORD  # bytes of a record that are sent as they are
 SHOWN = ("runs", "shards", "prompt_groups", "annotations")  # besides the trajectory itself
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
+LONGEST_REASON = 2_000  # characters; it can name a file
 LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
@@ -78,7 +79,7 @@ async def trajectory_page(datasette: Any, request: Any) -> Response:
     branch, lens = _branch(found.trajectory, request), None
     if found.trajectory is not None and view_of(request.args) == "tokens":
         lens = await asyncio.to_thread(read_lens, found.trajectory, branch, request.args)
-    context = reading_context(datasette, database, found, branch, request.args, lens)
+    context = await asyncio.to_thread(reading_context, datasette, database, found, branch, request.args, lens)
     return await render(datasette, request, database, "trajectory.html", context, found.status)
 
 
@@ -158,6 +159,7 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
         row = trajectory_row(connection, identity)
         if row is None:
             return None
+        row = bounded(row)
         try:
             roots = Roots.for_database(attached.path, config.get("roots"))
             trajectory = load_for_page(connection, identity, roots)
@@ -177,16 +179,17 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
 
 def explained(error: Exception) -> tuple[str, int]:
     """Return why a record cannot be read, in one sentence, and the status that fits."""
+    said = str(error)[:LONGEST_REASON]
     if isinstance(error, RootNotAllowed):
-        return str(error), 403
+        return said, 403
     if isinstance(error, RecordTooLarge):
-        return str(error), 413
+        return said, 413
     if isinstance(error, RecursionError):
         return "The record is nested too deeply to be decoded.", 422
     if isinstance(error, OSError):
         return f"The record cannot be read: {error.strerror or error}.", 404
     # A shard that is not there was looked for, and not found, just before.
-    return str(error), 404 if isinstance(error.__context__, FileNotFoundError) else 409
+    return said, 404 if isinstance(error.__context__, FileNotFoundError) else 409
 
 
 def _branch(trajectory: Trajectory | None, request: Any) -> int:

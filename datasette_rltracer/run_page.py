@@ -80,7 +80,8 @@ with ranked as (
     from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
 )
 select
-    prompt_id, (select preview from prompts p where p.id = prompt_id) as preview, env, split, steps, trajectories,
+    prompt_id,
+    (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview, env, split, steps, trajectories,
     scored, successes, pass_rate, latest_group, listed
 from ranked where place {half} min({most}, (listed + 1) / 2)
 order by pass_rate{order}, scored desc, prompt_id, env, split limit {most}

@@ -52,7 +52,8 @@ counted as (
     from trajectories where prompt_group_id in (select id from listed) group by prompt_group_id
 )
 select
-    id, (select preview from prompts p where p.id = prompt_id) as preview, env, split, group_id, trajectories, scored,
+    id, (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview, env, split,
+    group_id, trajectories, scored,
     successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors, tokens_mean
 from listed left join counted on prompt_group_id = id order by place
 """

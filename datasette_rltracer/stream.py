@@ -45,6 +45,8 @@ class Visitor:
         return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
 
     def close(self) -> None:
+        """Wait for the visitor no longer, and end work that goes on in another thread."""
+        self.left.set()
         self.task.cancel()
 
 

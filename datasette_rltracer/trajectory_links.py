@@ -17,6 +17,8 @@ from .addresses import (
     trajectory_url,
 )
 
+LONGEST_NAMES = 1_000  # characters of the name of a run and a recorded id
+
 
 class Links:
     """The addresses around one trajectory. `carried` are filters that other trajectories and groups are to pass."""
@@ -51,7 +53,12 @@ class Links:
 
     @cached_property
     def permanent(self) -> str:
-        """Return the address of the trajectory that stays good when the index is made again."""
+        """Return the address of the trajectory that stays good when the index is made again.
+
+        Every message has a link to it, so one of a very long id goes by the number of the trajectory.
+        """
+        if len(self._row["run"]) + len(self._row["uid"]) > LONGEST_NAMES:
+            return trajectory_url(*self._where, self._row["id"])
         return permanent_url(*self._where, self._row["run"], self._row["uid"])
 
     @property

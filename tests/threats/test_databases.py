@@ -188,6 +188,24 @@ async def test_t13_a_page_says_what_is_missing(place: Path, said: str, statement
     assert {said in answer.text for answer in answers if answer.status_code == 409} == {True}
 
 
+HUGE = (
+    ("runs", "name"), ("runs", "source"), ("prompts", "preview"), ("prompt_groups", "env"), ("trajectories", "uid"),
+    ("trajectories", "env"), ("trajectories", "stop_condition"), ("shards", "path"),
+)  # fmt: skip
+
+
+@pytest.mark.asyncio
+async def test_t14_a_text_that_is_longer_than_any_of_an_index_makes_no_page_long(place: Path) -> None:
+    for table, column in HUGE:
+        statement = f"update {table} set {column} = printf('%.*c', 300000, 'x')"
+        change(place / "run.sqlite", f"{statement} where id = (select max(id) from {table})")
+    datasette = Datasette([str(place / "run.sqlite")])
+    for page in (*PAGES, "/group/2", "/trajectory/4", "/compare?a=3&b=4"):
+        response = await datasette.client.get(f"/-/rltracer/run{page}", follow_redirects=True)
+        assert response.status_code in (200, 404, 409)
+        assert (page, len(response.text) < 250_000) == (page, True)
+
+
 @pytest.mark.asyncio
 async def test_t13_a_database_that_goes_and_comes_again(place: Path) -> None:
     file = place / "run.sqlite"
