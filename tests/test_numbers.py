@@ -38,3 +38,8 @@ def test_a_range_of_steps_is_wrong_for_every_command_alike(run: Path, steps: str
     database = run.with_suffix(".sqlite")
     said = sentence(called(main, "export", database, "--dry-run", f"--steps={steps}"), 2)
     assert sentence(called(main, "index", database, run, f"--steps={steps}"), 2) == said
+
+
+@pytest.mark.parametrize("name", ["analyze", "plot", "inspect"])
+def test_the_help_shows_no_limit_where_there_is_none(name: str) -> None:
+    assert "None" not in called(main, name, "--help").output

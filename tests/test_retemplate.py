@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from rltracer_sqlite.cli.retemplate import command
+from rltracer_sqlite.export import ExportError
 from rltracer_sqlite.export.write import ENDINGS, packed
 from rltracer_sqlite.retemplate import PromptTemplate, RetemplateError, TemplateSource, retemplate
 from rltracer_sqlite.retemplate.templates import VARIABLES, rubric_texts, source_values, split_row
@@ -187,6 +188,23 @@ def test_a_damaged_input_is_an_error(place: Workplace, ending: str, damage: Call
     damaged.write_bytes(damage(compressed(place.rows([sft_row(number) for number in range(3)]), ending)))
     with pytest.raises(RetemplateError, match="is damaged: "):
         place.run([damaged], [place.parquet([source_row(number) for number in range(3)])])
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["new.parquet", "b.jsonl"], r"new\.parquet is named as Parquet: retemplate writes JSONL"),
+        (["a.jsonl", "new.csv"], r"new\.csv: rows are written as \.jsonl, .* not as \.csv"),
+        (["a.jsonl", "out/../a.jsonl"], "Two outputs are the same file"),
+    ],
+)
+def test_outputs_that_would_not_hold_what_they_promise(place: Workplace, names: list[str], sentence: str) -> None:
+    inputs = [place.rows([sft_row(number)], f"{number}.jsonl") for number in (1, 2)]
+    sources = [TemplateSource(place.parquet([source_row(1), source_row(2)]), place.folder / "old.json")]
+    outputs = [place.folder / name for name in names]
+    with pytest.raises((RetemplateError, ExportError), match=sentence):
+        retemplate(inputs, outputs, sources, place.folder / "new.json")
+    assert not any(path.exists() for path in outputs)
 
 
 def test_a_prompt_without_a_source_row_is_an_error_and_nothing_is_written(place: Workplace) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import CONTEXT, printable
-from .numbers import Whole
+from .numbers import From, Whole
 from .places import RUN, check_run
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="The folder to write to; the files of an earlier analysis in it are replaced. Default: analysis.",
 )
 @click.option("--run", help="Only this run of an index, by name or number. Default: all of them.")
-@click.option("--window", type=Whole(0), default=40, help="Steps per window; 0: all in one. Default: 40.")
+@click.option("--window", type=From(0), default=40, help="Steps per window; 0: all in one. Default: 40.")
 @click.option("--k", "ks", default="1,4,8", help="The k of pass@k, separated by commas. Default: 1,4,8.")
 @click.option("--success", metavar="RULE", help="Another rule for this analysis, for example 'reward >= 0.5'.")
 @click.option("--split", help="Only this split, for example train or eval.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import CONTEXT, json_line, printable
-from .numbers import Whole
+from .numbers import From
 from .places import RUN, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines
@@ -40,7 +40,7 @@ HARDEST = 10
 )
 @click.option(
     "--hardest",
-    type=Whole(1),
+    type=From(1),
     is_flag=False,
     flag_value=HARDEST,
     metavar="[N]",

@@ -11,19 +11,27 @@ LARGEST = 2**63 - 1  # what SQLite can hold
 RANGE = re.compile(r"(\d{1,18}|)(-?)(\d{1,18}|)")
 
 
-class Whole(click.IntRange):
-    """A whole number from `min` on that an index can hold."""
-
-    def __init__(self, min: int | None = None) -> None:
-        super().__init__(min)
-        if min is None:
-            self.name = "integer"  # there is no range to be shown in the help
+class Whole(click.types.IntParamType):
+    """A whole number that an index can hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if abs(number) > LARGEST:
-            self.fail("there is no number as large as that in an index.", param, ctx)
-        return number
+        return _held(super().convert(value, param, ctx), self, param, ctx)
+
+
+class From(click.IntRange):
+    """A whole number from a smallest one on that an index can hold."""
+
+    def __init__(self, smallest: int) -> None:
+        super().__init__(smallest)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return _held(super().convert(value, param, ctx), self, param, ctx)
+
+
+def _held(number: int, kind: click.ParamType[Any], param: click.Parameter | None, ctx: click.Context | None) -> int:
+    if abs(number) > LARGEST:
+        kind.fail("there is no number as large as that in an index.", param, ctx)
+    return number
 
 
 def parse_range(text: str | None) -> tuple[int | None, int | None]:

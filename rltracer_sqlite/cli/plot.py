@@ -11,7 +11,7 @@ import click
 
 from . import CONTEXT, printable
 from .columns import screen_width, wrapped
-from .numbers import Whole
+from .numbers import From, Whole
 
 if TYPE_CHECKING:
     from ..charts import Filters
@@ -36,7 +36,7 @@ class Chart(click.Choice[str]):
 @click.option("--env", help="Only this environment.")
 @click.option("--step-start", type=Whole(), help="From this step on.")
 @click.option("--step-end", type=Whole(), help="Up to this step.")
-@click.option("--window", type=Whole(1), help="Steps per point, panel or cell. Default: as fits.")
+@click.option("--window", type=From(1), help="Steps per point, panel or cell. Default: as fits.")
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="For .svg and .png.")
 @click.option("--scale", type=click.FloatRange(0.5, 10), default=2.0, help="Pixels per unit, for .png. Default: 2.")
 def command(

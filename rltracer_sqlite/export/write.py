@@ -32,6 +32,14 @@ def format_of(path: Path) -> str:
     return ENDINGS.get(path.suffix.lower(), "jsonl")
 
 
+def refuse_name(path: Path) -> None:
+    """Raise ExportError for the name of a file of rows that promises another format."""
+    if path.suffix.lower() in OTHERS:
+        raise ExportError(
+            f"{path}: rows are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet, not as {path.suffix}."
+        )
+
+
 def line(row: Row) -> bytes:
     """Return a row as one line of JSON in UTF-8, compact, with its newline."""
     try:
@@ -71,14 +79,6 @@ def packed(chunks: Iterable[bytes], kind: str) -> Iterator[bytes]:
         if part := compressor.compress(chunk):
             yield part
     yield compressor.flush()
-
-
-def refuse_name(path: Path) -> None:
-    """Raise ExportError for a name that promises another format than rows are written in."""
-    if path.suffix.lower() in OTHERS:
-        raise ExportError(
-            f"{path}: rows are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet, not as {path.suffix}."
-        )
 
 
 def refuse_target(path: Path, runs: Iterable[str], inputs: Iterable[Path] = ()) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ..export.write import format_of, line, packed, replacing
+from ..export.write import format_of, line, packed, refuse_name, replacing
 from .templates import PromptTemplate, RetemplateError, prefix_key, source_values, split_row
 
 JSON_COLUMN = "jrow_json"
@@ -46,12 +47,13 @@ def retemplate(
 
     Inputs and outputs are JSONL, compressed where their names end in .gz or .zst. Every row keeps everything from
     its first answer on, and all columns besides `messages` and `tools`. Raises RetemplateError where a row has no
-    source row, or several with different prompts; then no output is written.
+    source row, or several with different prompts, and ExportError where an output cannot be written; then none is.
     """
     if not inputs or len(inputs) != len(outputs):
         raise RetemplateError(f"{len(inputs)} inputs and {len(outputs)} outputs: give one output for each input.")
     if not sources:
         raise RetemplateError("A source is needed: a Parquet file, and the template that its prompts were made with.")
+    _refuse_outputs(outputs)
     new = PromptTemplate.load(template)
     old = [PromptTemplate.load(source.template) for source in sources]
     connection = sqlite3.connect("", isolation_level=None)
@@ -80,6 +82,15 @@ def retemplate(
             for source, first, count in zip(sources, old, counted, strict=True)
         ],
     }
+
+
+def _refuse_outputs(outputs: Sequence[Path]) -> None:
+    for target in outputs:
+        refuse_name(target)
+        if format_of(target) == "parquet":
+            raise RetemplateError(f"{target} is named as Parquet: retemplate writes JSONL.")
+    if len({os.path.realpath(target) for target in outputs}) < len(outputs):
+        raise RetemplateError("Two outputs are the same file; give one output for each input.")
 
 
 def _note_wanted(connection: sqlite3.Connection, path: Path) -> None:
