@@ -136,7 +136,7 @@ def preferences(request: Any, mode: str) -> ExportPreferences:
 
 async def refuse_unknown(datasette: Any, request: Any, database: str, table: str) -> None:
     """Raise BadRequest for a name in the address that is no option, and no filter of the table's rows."""
-    sent = {name for name in request.args.keys() if name.startswith("_facet") or is_filter_of_datasette(name)}
+    sent = {name for name in request.args if name.startswith("_facet") or is_filter_of_datasette(name)}
     columns = await datasette.databases[database].table_columns(table)
     refuse_unknown_filters(request, table, columns, {*LOOKS, *OWN, "_table", *sent})
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .filter_names import refuse_unknown_filters
 from .group_rows import SORTED_BY, USUAL_ORDER
 from .selection import Pair, Selection, at, in_words, read_selection
 
