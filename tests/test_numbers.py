@@ -42,4 +42,4 @@ def test_a_range_of_steps_is_wrong_for_every_command_alike(run: Path, steps: str
 
 @pytest.mark.parametrize("name", ["analyze", "plot", "inspect"])
 def test_the_help_shows_no_limit_where_there_is_none(name: str) -> None:
-    assert "None" not in called(main, name, "--help").output
+    assert "None" not in called(main, name, "--help").stdout
