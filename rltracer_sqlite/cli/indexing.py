@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import printable
-from .places import refuse_mixed, refuse_several
+from .several import refuse_merging
 
 if TYPE_CHECKING:
     import sqlite3
@@ -114,14 +114,6 @@ def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tu
     return found, faults
 
 
-def refuse_merging(root: Root, options: Options, database: Path, source: Source) -> None:
-    """Raise SourceError for a folder of several runs, unless it is named as one or is one in the database already."""
-    if options.name is None and not _is_known(root, database):
-        refuse_several(root, ". With --name they are read as one run.")
-        if options.mapping is None:
-            refuse_mixed(root, source)
-
-
 def refuse_merging_unread(root: Root, options: Options, database: Path) -> None:
     """Do as `refuse_merging` where the run may not be there yet; what is wrong with one is told when it is read."""
     from ..sources.base import SourceError
@@ -131,21 +123,6 @@ def refuse_merging_unread(root: Root, options: Options, database: Path) -> None:
     except SourceError:
         return
     refuse_merging(root, options, database, source)
-
-
-def _is_known(root: Root, database: Path) -> bool:
-    """Say whether a run has been indexed before."""
-    from ..index.database import IndexFileError, open_index
-    from ..index.queries import runs
-
-    try:
-        connection = open_index(database)
-    except IndexFileError:
-        return False
-    try:
-        return str(root.resolve()) in {known.root for known in runs(connection)}
-    finally:
-        connection.close()
 
 
 def _index_found(target: Path, sources: Sources, options: Options, shown: Path, started: float) -> list[str]:

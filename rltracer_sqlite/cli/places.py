@@ -1,20 +1,17 @@
-"""Arguments that say where a run is: a path, or the URL of a remote run; and what is said of a folder of many."""
+"""Arguments that say where a run is: a path, or the URL of a remote run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .several import refuse_several
+
 if TYPE_CHECKING:
-    from ..sources.base import Source
     from ..sources.places import Root
 
-MOST_NAMED = 5
-TELLS_ALL = {"prime-rl", "workflow"}
-MOST_FOLDERS = 50  # of one folder that are looked into for runs of different systems
 DATABASES = (".sqlite", ".sqlite3", ".db")  # how a database is often called
 
 
@@ -47,69 +44,3 @@ def check_run(root: Root, takes_several: bool = True) -> None:
 
         open_index(root)  # says how to make it
     refuse_several(root, takes_several=takes_several)
-
-
-def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) -> None:
-    """Raise SourceError where a folder of this machine holds several runs and is none itself.
-
-    `otherwise` is a further sentence, which says what else can be done.
-    """
-    if not isinstance(root, Path) or not root.is_dir():
-        return
-    from ..browse.find import several_runs
-    from ..sources.base import SourceError
-
-    found = several_runs(root)
-    if not found:
-        return
-    folder = quote(str(root))
-    depths = {path.count("/") + 1 for path in found}
-    each = f"{folder}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
-    each = each if takes_several else "one of them"
-    names = ", ".join(found[:MOST_NAMED]) + (f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else "")
-    raise SourceError(
-        f"{root} is no run, and holds {len(found)} of them: {names}. Give {each} instead, or look at all of them with: "
-        f"rltracer serve --browse-root {folder}{otherwise}"
-    )
-
-
-def refuse_mixed(root: Root, source: Source) -> None:
-    """Raise SourceError where the folders in a folder hold runs of different systems: `source` would read one's only.
-
-    Chats are of no system: a run may well have such files beside its own. The sources that tell every file which they
-    do not read, as that of prime-rl, are not asked: looking into each folder costs more than their start.
-    """
-    if not isinstance(root, Path) or not root.is_dir() or source.name in TELLS_ALL:
-        return
-    from ..sources.base import SourceError
-
-    systems = _systems(root)
-    if len(set(systems.values())) < 2:
-        return
-    named = [f"{name} ({system})" for name, system in systems.items()]
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    folder = quote(str(root))
-    raise SourceError(
-        f"{root} holds runs of several systems: {', '.join(named[:MOST_NAMED])}{more}. Give {folder}/* instead, or "
-        f"look at all of them with: rltracer serve --browse-root {folder}. With --name what {source.name} reads is one "
-        "run."
-    )
-
-
-def _systems(root: Path) -> dict[str, str]:
-    """Return the name of each folder in a folder that holds a run of a known system, with the system."""
-    from ..sources import source_for
-    from ..sources.base import SourceError
-    from ..sources.places import SKIPPED_FOLDERS
-
-    found: dict[str, str] = {}
-    for folder in sorted(root.iterdir())[:MOST_FOLDERS]:
-        if folder.name in SKIPPED_FOLDERS or folder.is_symlink() or not folder.is_dir():
-            continue
-        try:
-            system = source_for(folder).name
-        except (SourceError, OSError):
-            continue
-        if system != "chat":
-            found[folder.name] = system
-    return found
