@@ -95,6 +95,31 @@ def test_text_that_is_no_toml_is_one_sentence(toml: str) -> None:
         parse_mapping(toml, "mine.toml")
 
 
+@pytest.mark.threat("T61")
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "name = " + "1" * 5000,
+        "[name" + ".a" * 900 + "]",
+        "name" + ".a" * 900 + " = 1",
+        "#" * 200_000,
+        "a" + ".a" * 9000,
+    ],
+    ids=["a number of 5000 digits", "a deep table", "a deep key", "a long text", "a long key"],
+)
+def test_text_that_is_no_mapping_of_a_person_is_one_sentence(toml: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(toml)
+    with pytest.raises(MappingError, match=r"mine\.toml: .*; this is no TOML of a mapping\.$"):
+        read_mapping(tmp_path / "mine.toml")
+
+
+@pytest.mark.threat("T61")
+def test_what_looks_like_the_header_of_a_table_is_read_in_time_that_grows_with_its_length() -> None:
+    spaces = " " * 40_000
+    with pytest.raises(MappingError, match="line 1, key name: expected a text, found 3"):
+        parse_mapping(f"name = 3\ntitle = '''\n[{spaces}x\n[{spaces}\n'''\n", "mine.toml")
+
+
 def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
     for name in ("a.toml", "b.toml"):

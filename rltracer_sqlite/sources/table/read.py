@@ -23,7 +23,7 @@ from .mapping import (
     Test,
     Variant,
 )
-from .toml import read_toml
+from .toml import MOST_CHARACTERS, read_toml
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 SHAPE_KEYS = (
@@ -41,7 +41,8 @@ MOST_WILD = 3  # a text that nearly fits is tried in as many ways as it has char
 def read_mapping(path: Path) -> Mapping:
     """Return the mapping of a TOML file. Raises MappingError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_CHARACTERS + 1)  # of a longer one no more is needed to refuse it
     except (OSError, UnicodeDecodeError) as error:
         raise MappingError(f"{path} cannot be read as a mapping: {error}.") from None
     return parse_mapping(text, str(path))

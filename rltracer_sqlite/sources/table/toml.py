@@ -16,20 +16,47 @@ else:
     import tomli as tomllib
 
 Path = Sequence["str | int"]
-HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+# Mappings come from other people, and out of an index. One that people write has a few thousand characters; the time
+# that reading TOML takes grows with the square of the parts of a dotted key.
+MOST_CHARACTERS = 100_000
+MOST_DOTS = 1000  # on one line
+MOST_DEEP = 50
+HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?$")
 KEY = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """Return the values of a TOML text. Raises MappingError naming the file and the line."""
+    if len(text) > MOST_CHARACTERS:
+        raise MappingError(f"{file}: longer than {MOST_CHARACTERS:,} characters; this is no TOML of a mapping.")
+    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
+        raise MappingError(f"{file}: more than {MOST_DOTS:,} dots on one line; this is no TOML of a mapping.")
     try:
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).partition(" (at ")
         where = f", {place.rstrip(')')}" if place else ""
         raise MappingError(f"{file}{where}: {what}; this is no TOML (text stands in double quotes).") from None
+    except ValueError:  # a number of thousands of digits
+        raise MappingError(f"{file}: a number is too long; this is no TOML of a mapping.") from None
     except RecursionError:
-        raise MappingError(f"{file}: nested too deeply; this is no TOML of a mapping.") from None
+        found = None
+    if found is None or _is_deep(found):
+        raise MappingError(f"{file}: nested too deeply; this is no TOML of a mapping.")
+    return found
+
+
+def _is_deep(value: Any) -> bool:
+    """Say whether tables and lists lie within each other beyond what a mapping needs, as dotted keys can make them."""
+    level = [value]
+    for _ in range(MOST_DEEP):
+        level = [
+            part
+            for one in level
+            if isinstance(one, (dict, list))
+            for part in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
 
 
 def toml_value(value: str | Sequence[str]) -> str:
@@ -60,7 +87,7 @@ def _places(text: str) -> list[tuple[int, list[str | int]]]:
     counts: dict[str, int] = {}
     places: list[tuple[int, list[str | int]]] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if header := HEADER.match(line):
+        if header := HEADER.match(line.strip()):
             table = _table(header[1] == "[[", _keys(header[2]), counts)
             places.append((number, table))
         elif key := KEY.match(line):
