@@ -7,7 +7,7 @@ from typing import Any
 
 from .preferences import ExportError, FieldFilter
 
-FIELD = re.compile(r"(?P<path>[^<>=?\s]+)(?P<missing>\??)\s*(?P<operator><=|>=|=)\s*(?P<value>.+)")
+FIELD = re.compile(r"(?P<path>[^<>=?\s]+)(?P<missing>\??)\s*(?P<operator><=|>=|=)(?P<value>.+)")
 
 
 def parse_field(text: str) -> FieldFilter:
