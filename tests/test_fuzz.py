@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import datasette_rltracer
 from fuzz.engines import run_random
 from fuzz.target import MODULES, target_named
+from fuzz.targets import urls
 
 REGRESSIONS = sorted((Path(__file__).parents[1] / "fuzz" / "regressions").glob("*/*"))
 SLOW = {"index": 4, "urls": 10, "preferences": 20}  # executions; an index is written, or a page is served
@@ -38,6 +42,14 @@ def test_a_short_run_of_each_target(name: str) -> None:
     if ran.error is not None:
         raise ran.error
     assert ran.executions
+
+
+def test_every_page_has_an_address_to_begin_with() -> None:
+    _, datasette = urls.served()
+    paths = [urlsplit(seed.decode()).path for seed in urls.seeds()]
+    routes = [route for route, _ in datasette_rltracer.register_routes(datasette)]
+    assert len(routes) > 15
+    assert [route for route in routes if not any(re.match(route, path) for path in paths)] == []
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in SLOW])

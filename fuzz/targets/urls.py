@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from datasette_rltracer.export import OWN
 from tests.indexing import index
 from tests.plugin.conftest import traces, write_run
 
@@ -27,10 +28,12 @@ DATASETTE_SAYS = (
 PAGES = (
     "/", "/run/1", "/step/1/1", "/group/1", "/trajectory/1", "/trajectory/2", "/trajectory/1.json",
     "/trajectory/1/record",
-    "/search", "/compare", "/export", "/browse", "/run/1/charts",
+    "/search", "/compare", "/export", "/run/1/charts", "/run/1/charts/pass_rate",
+    "/live", "/live/run/1", "/live/step/1/1", "/live/group/1",
+    "/browse", "/browse/run", "/browse/run/1", "/browse/run/all?again=1",
 )  # fmt: skip
 QUERIES = (
-    "branch=0&view=raw",
+    "branch=1&view=raw",
     "view=tokens&lens=logprobs&start=0",
     "find=gasket&full=1",
     "message=2&branch=1",
@@ -40,14 +43,19 @@ QUERIES = (
 
 @cache
 def served() -> tuple[asyncio.AbstractEventLoop, Any]:
-    """Return a Datasette that serves a small index with full text, and a loop to ask it in."""
+    """Return a Datasette that serves a folder of one run, all of it read, and a loop to ask it in."""
     from datasette.app import Datasette
 
-    folder = scratch("urls")
-    write_run(folder / "run", traces())
-    index(folder / "run.sqlite", folder / "run")
+    from rltracer_sqlite.cli.serve import browse_config, prepare_index
+
+    runs = scratch("urls") / "runs"
+    write_run(runs / "run", traces())
+    database = prepare_index(runs, scratch("urls") / "run.sqlite")
+    index(database, runs / "run")
     loop = asyncio.new_event_loop()
-    datasette = Datasette([str(folder / "run.sqlite")], settings={"num_sql_threads": 0, "suggest_facets": False})
+    # No thread for SQL: handing over takes longer than most of the questions.
+    settings = {"num_sql_threads": 0, "suggest_facets": False}
+    datasette = Datasette([str(database)], settings=settings, metadata=browse_config(runs.resolve(), database))
     loop.run_until_complete(datasette.invoke_startup())
     return loop, datasette
 
@@ -76,9 +84,10 @@ def seeds() -> list[bytes]:
     addresses = [f"{BASE}{page}" for page in PAGES]
     addresses += [f"{BASE}/trajectory/1?{query}" for query in QUERIES]
     addresses += [
-        f"{BASE}/run/1?start=0", f"{BASE}/step/1/1?start=0&_size=5&sort=pass_rate", f"{BASE}/step/1/none",
+        "/-/rltracer", f"{BASE}/run/1?start=0",
+        f"{BASE}/step/1/1?start=0&_size=5&sort=pass_rate", f"{BASE}/step/1/none",
         f"{BASE}/group/1?words=2&start=0",
-        f"{BASE}/run/1/charts/pass_rates.json?_window=2&split=train&env=counting&step=1",
+        f"{BASE}/run/1/charts/pass_rate.json?_window=2&split=train&env=counting&step=1",
         f"{BASE}/search?q=gasket&start=0",
         f"{BASE}/compare?a=1&b=2&a_branch=1&b_branch=1&again=1",
         f"{BASE}/step/1/1?pass_rate__gte=0.5&_sort_desc=reward_mean&env=counting",
@@ -90,7 +99,7 @@ def seeds() -> list[bytes]:
         "/run/trajectories.rl?_window=2&_target=1",
         "/run/prompt_groups.preference?_margin=0.5&_min_pass_rate=0.1&_max_pass_rate=1",
         "/run/trajectories/1", "/run/prompt_groups?_where=1",
-        f"{BASE}/export?_table=prompt_groups&_preview=2&_split=train",
+        f"{BASE}/export?_table=prompt_groups&_preview=rl&_split=train",
     ]  # fmt: skip
     return [address.encode() for address in addresses]
 
@@ -102,6 +111,8 @@ WORDS = (
     "window=", "k=",
     "lens=", "_field=", "_per_prompt=", "_target=", "_window=", "_seed=", "_margin=", "_acceptance=", "_order=",
     "_split=", "_next=",
+    "start=", "_size=", "q=", "words=", "pretty=", "again=", "waited=", "step=", "env=", "full=",
+    *(f"{name}=" for name in sorted(OWN)), "_table=",
     "_sort=", "_facet=", "_where=", "-1", "0", "9999999999999999999", "1e999", "nan", "inf", "%00", "%ff", "%2F",
     "~2F", "/", "..",
     "trajectory", "group", "step", "run", "charts", ".json", ".sft", ".rl", "%F0%9F%98%80", "None", "null", "'", '"',
