@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.table import mapping_source_from_text
 from rltracer_sqlite.sources.table.rows import Row
 from tests.table_samples import write_lines
@@ -121,12 +122,17 @@ def test_a_list_that_is_nested_too_deeply_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_what_is_too_deep_to_be_written_again_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_deep(*_: object) -> None:
+    def too_deep(*_: object, **__: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("rltracer_sqlite.sources.table.entries.conversation_of", too_deep)
     write_lines(tmp_path / "a.jsonl", {"ask": {"text": "q"}, "tries": [{"text": "2"}]})
-    _, problems, _ = read(mapping_source_from_text(TRIES), tmp_path)
+    reader = mapping_source_from_text(TRIES)
+    [(shard, entry)], _, _ = read(reader, tmp_path)
+    monkeypatch.setattr("rltracer_sqlite.sources.table.load.trajectory_of", too_deep)
+    with pytest.raises(LocatorError, match=r"a\.jsonl is nested too deeply"):
+        reader.load(tmp_path, [locator(shard, entry)])
+    monkeypatch.setattr("rltracer_sqlite.sources.table.entries.conversation_of", too_deep)
+    _, problems, _ = read(reader, tmp_path)
     assert [problem.reason for problem in problems] == ["item 0: not readable: nested too deeply"]
 
 

@@ -85,6 +85,13 @@ def _changed(locator: Locator, what: str) -> LocatorError:
 
 def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> Trajectory:
     """Return the trajectory at a locator, reading its record's bytes only. Raises LocatorError."""
+    try:
+        return _load(locator, records, tokenizer)
+    except RecursionError:
+        raise LocatorError(f"The record of {locator.path} is nested too deeply to be shown.") from None
+
+
+def _load(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> Trajectory:
     record, row = records.row(locator)
     reading = _reading(row, record.shape, locator, tokenizer)
     tokens = reading.tokens
