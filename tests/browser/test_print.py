@@ -36,8 +36,8 @@ LEADING = ".beside-crumbs, .nav-menu, .leads, .strip-links, kbd, .permalink, .fi
     "name", ["tools", "later", "raw", "overview", "group", "step", "run", "compare", "tokens", "search"]
 )
 def test_paper_has_no_navigation_and_nothing_sticks_out(open_page, places, name):
-    page = open_page(places[name], PAPER, theme="dark")
-    page.emulate_media(media="print")
+    page = open_page(places[name], PAPER)
+    page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).color") == LIGHT
     assert not any(one.is_visible() for one in page.locator(LEADING).all())
     outside = f"""[...document.querySelectorAll(".reading *")].filter((one) => {{
