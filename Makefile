@@ -34,20 +34,21 @@ docs: $(VENV)/installed-test
 docs-check: $(VENV)/installed-test
 	$(BIN)/python scripts/write_docs.py --check
 
-# The distributions, built twice: the same bytes, the right contents, and a wheel that works.
+# The distributions, built twice: the same bytes, the right contents, and a wheel that works, here or on PYTHONS.
 release-check: $(VENV)/installed-test
 	$(BIN)/pip install --quiet uv twine
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/check_release.py
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/check_release.py $(PYTHONS:%=--python %)
 
 # The JavaScript that is kept here, made anew with npm from packages that are pinned by hash.
 vendored-check:
 	$(PYTHON) scripts/vendored.py --rebuild
 
-# Known faults of what an installation with every extra brings along.
+# Known faults of what an installation with every extra brings along, and of the workflows.
 audit:
 	$(PYTHON) -m venv $(VENV)-audit
-	$(VENV)-audit/bin/pip install --quiet --upgrade pip pip-audit
+	$(VENV)-audit/bin/pip install --quiet --upgrade pip pip-audit zizmor
 	$(VENV)-audit/bin/pip install --quiet --editable '.[all]'
+	$(VENV)-audit/bin/zizmor --offline --persona auditor .github/workflows
 	$(VENV)-audit/bin/pip-audit --local --skip-editable --progress-spinner off
 
 # The checks that the Datasette project has for plugins; they run the tests of the source distribution twice.

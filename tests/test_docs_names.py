@@ -18,9 +18,10 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(DOCS.rglob("*.md"))
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 HERE = [ROOT, ROOT / "rltracer_sqlite", ROOT / "datasette_rltracer", ROOT / "rltracer_sqlite/sources"]
-# Options of Datasette, SQLite's shell and others, and of the programs of this repository.
+# Options of Datasette, pytest and others, and of the programs of this repository.
 OF_OTHERS = {
     "--crossdb",
+    "--durations",
     "--engine",
     "--help",
     "--immutable",
