@@ -126,6 +126,21 @@ def view_actions(datasette, actor, database, view, request):
 
 
 @hookimpl
+def top_homepage(datasette, request):
+    return lambda: menus.top_line(datasette, request.actor)
+
+
+@hookimpl
+def top_database(datasette, request, database):
+    return lambda: menus.top_line(datasette, request.actor, database)
+
+
+@hookimpl
+def extra_body_script(datasette, request, view_name, database):
+    return menus.top_script(datasette, request, view_name, database)
+
+
+@hookimpl
 def prepare_jinja2_environment(env):
     env.filters["rltracer_found"] = find_marks.found
     env.filters["rltracer_visible"] = text.visible

@@ -10,6 +10,7 @@ try:
 except ImportError:  # Datasette 0.x
     DatabaseResource = JumpSQL = TableResource = None
 
+HAS_TOP_HOOKS = JumpSQL is not None  # for a line at the top of a page
 # What 1.0 keeps in its configuration; the rest of a table's metadata is description.
 CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden", "fts_table", "fts_pk"}
 

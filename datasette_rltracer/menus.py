@@ -1,15 +1,23 @@
-"""Entries of Datasette's menus that lead to the pages of an index."""
+"""What leads from Datasette's own pages to those of an index: entries of menus, and a line at the top of a page."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any
+
+from markupsafe import Markup
 
 from . import compat, export
 from .addresses import overview_url, own_url
+from .browsing import browse_url, browsed_database
 from .indexes import is_known_index, is_rollout_index
+from .text import visible
 
 MOST_INDEXES = 20
 LABEL = "Rollouts"
+TOP = '<p class="rltracer-top" style="font-size: 1.2em; font-weight: bold">{links}<small>{words}</small></p>'
+SCRIPT = 'document.querySelector("section.content h1, .page-header").insertAdjacentHTML("afterend", {line});'
 
 
 async def menu_entries(datasette: Any, actor: Any) -> list[dict[str, str]]:
@@ -41,9 +49,41 @@ async def table_entries(datasette: Any, actor: Any, database: str, table: str, r
     return entries + await export.table_entries(datasette, actor, database, table, request)
 
 
-async def _overviews(datasette: Any, actor: Any) -> list[tuple[str, str]]:
+async def top_line(datasette: Any, actor: Any, database: str | None = None) -> str:
+    """Return a line of HTML that leads to the overview of a database, or of each index; "" where there is none."""
+    if database is not None and not await is_rollout_index(datasette, database):
+        return ""
+    known = [database] if database is not None else list(datasette.databases)
+    found = await _overviews(datasette, actor, known)
+    browsed = browsed_database(datasette)
+    if browsed in known and await _may_read(datasette, actor, browsed):
+        found.insert(0, ("Runs to read", browse_url(datasette, browsed)))
+    if not found:
+        return ""
+    links = Markup(" · ").join(Markup('<a href="{}">{}</a>').format(url, visible(label)) for label, url in found)
+    words = "" if len(found) > 1 else " with their runs, steps, prompt groups and trajectories"
+    return str(Markup(TOP).format(links=links, words=words))
+
+
+def top_script(datasette: Any, request: Any, view_name: str, database: str | None) -> Any:
+    """Return what gives the script by which 0.65, which has no hook for the top of a page, gets that line there.
+
+    None on other pages, which a script that does nothing would only burden.
+    """
+    if compat.HAS_TOP_HOOKS or view_name not in ("index", "database") or request is None:
+        return None
+
+    async def script() -> str:
+        line = await top_line(datasette, request.actor, database if view_name == "database" else None)
+        return SCRIPT.format(line=json.dumps(line).replace("<", "\\u003c")) if line else ""
+
+    return script
+
+
+async def _overviews(datasette: Any, actor: Any, names: Iterable[str] | None = None) -> list[tuple[str, str]]:
     # Menus stand on every page, so a database that has not been met is not asked here.
-    known = [name for name in datasette.databases if is_known_index(datasette, name)][:MOST_INDEXES]
+    asked = datasette.databases if names is None else names
+    known = [name for name in asked if is_known_index(datasette, name)][:MOST_INDEXES]
     allowed = [name for name in known if await _may_read(datasette, actor, name)]
     return [(LABEL if len(allowed) == 1 else f"{LABEL}: {name}", overview_url(datasette, name)) for name in allowed]
 

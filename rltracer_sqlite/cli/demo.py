@@ -67,5 +67,5 @@ def serve(database: Path, port: int) -> None:
     chosen = chosen_port(LOOPBACK, port)
     place = ["--host", LOOPBACK, "--port", str(chosen), "--setting", "suggest_facets", "off"]
     command_line = [sys.executable, "-m", "datasette", "serve", str(database), *place]
-    address = Address(LOOPBACK, chosen, f"http://{LOOPBACK}:{chosen}/{database.stem}  (stop with Ctrl-C)")
+    address = Address(LOOPBACK, chosen, f"http://{LOOPBACK}:{chosen}/-/rltracer/{database.stem}/  (stop with Ctrl-C)")
     sys.exit(run_until_stopped(command_line, safe_environment(), address))

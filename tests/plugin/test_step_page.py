@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from html import unescape
 
 import pytest
 from datasette.app import Datasette
@@ -167,6 +168,25 @@ async def test_many_groups_come_in_pages(tmp_path):
 @pytest.mark.parametrize("query", ["pass_rate__in=[", "id__gt=" + "9" * 40, "env__in=[[1]]", "env__in=[{}]"])
 async def test_a_filter_that_cannot_be_used_is_refused(datasette, query):
     await get(datasette, f"{PAGE}?{query}", 400)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("nope__gte=1", "prompt_groups has no column nope"),
+        ("pass_rat=1", "prompt_groups has no column pass_rat; similar: pass_rate"),
+        ("pass_rate__gteq=1", "pass_rate__gteq: there is no filter __gteq; similar: __gte"),
+        ("_sort=reward", "prompt_groups has no column reward to sort by"),
+        ("_siz=3", "There is no option _siz; similar: _size"),
+    ],
+)
+@pytest.mark.parametrize("page", [PAGE, "/-/rltracer/index/group/1", "/-/rltracer/index/trajectory/1"])
+async def test_what_is_no_column_is_refused_and_not_left_out(datasette, page, query, sentence):
+    if page == PAGE:
+        assert sentence in unescape(await get(datasette, f"{page}?{query}", 400))
+    elif not query.startswith(("_sort", "_siz")):
+        found = unescape(await get(datasette, f"{page}?{query}", 400))
+        assert sentence.partition(" has ")[2] in found
 
 
 @pytest.mark.parametrize("path", [f"{PAGE}3", "/-/rltracer/index/step/9/3", "/-/rltracer/index/step/1/x"])
