@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .access import place
 from .addresses import static_url
-from .branches import MOST_BRANCHES, around, branch_tree, branches_of
+from .branches import around, branch_tree, branches_of
 from .conversation import Page, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
@@ -26,8 +26,6 @@ MOST_TOOLS = 200
 LONGEST_ASKED = 60  # characters of an address that a sentence repeats
 SHORT_TEXT = 4_000  # characters of an error or of a tool's definition
 VIEWS = ("conversation", "raw", "tokens")
-
-__all__ = ["MOST_BRANCHES", "branches_of", "reading_context", "view_of"]
 
 
 @dataclass(frozen=True)

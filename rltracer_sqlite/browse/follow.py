@@ -51,6 +51,9 @@ def command(index: Path, below: str, every: float, tokenizer: str | None, fts: b
     except IndexFileError as error:
         click.echo(f"Nothing is followed: {error}", err=True)
         sys.exit(1)
+    except sqlite3.Error as error:  # what somebody else has done to the index meanwhile
+        click.echo(f"Nothing is followed: {index} cannot be read: {error}.", err=True)
+        sys.exit(1)
 
 
 def follow_opened(watch: Watch, roots: Roots, tokenizer: str | None = None) -> None:
