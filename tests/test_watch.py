@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from rltracer_sqlite.browse.follow import command as follow
 from rltracer_sqlite.browse.follow import follow_opened
 from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.roots import Roots
@@ -201,3 +203,14 @@ def test_steps_that_were_opened_are_followed_and_those_after_them(tmp_path: Path
         follow_opened(watch, Roots([run]))
         watch.look()
     assert uids(database) == ["t2", "elsewhere", "more", "t3", "t4"]
+
+
+def test_a_follower_says_that_somebody_has_changed_its_index(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    index(database, run)
+    with sqlite3.connect(database) as connection:
+        connection.execute("pragma foreign_keys = off")
+        connection.execute("drop table steps")
+    connection.close()
+    result = CliRunner().invoke(follow, [str(database), str(run)])
+    assert (result.exit_code, "cannot be read: no such table" in result.output) == (1, True)
