@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from .marks import Point, rate_bar, spark
 from .text import plain
 
 RUNS_ON_A_PAGE = 100
+INFINITE = re.compile(r"(?<=[\[,])-?Inf(?=[],])")
 
 # A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one. A
 # step's mean reward counts by how many of its trajectories are scored: those that an error ended have no reward either.
@@ -114,8 +116,8 @@ def routes() -> list[tuple[str, Any]]:
 
 def described_run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return a run's row with its addresses, its state in words and its curves."""
-    points, split = sorted(json.loads(row["curve"] or "[]")), row["split"] or ""
-    totals = {one[0]: Total(*one) for one in sorted(json.loads(row["splits"] or "[]"))}
+    points, split = sorted(_listed(row["curve"])), row["split"] or ""
+    totals = {one[0]: Total(*one) for one in sorted(_listed(row["splits"]))}
     chosen, label = totals.pop(split, Total()), plain(split or "all")
     return {
         **row,
@@ -130,6 +132,11 @@ def described_run(datasette: Any, database: str, row: dict[str, Any]) -> dict[st
         "reward": chosen.reward,
         "others": list(totals.values()),
     }
+
+
+def _listed(text: str | None) -> list[Any]:
+    """Return what SQLite wrote as JSON, in which it has Inf for a mean of numbers that no sum can hold."""
+    return json.loads(INFINITE.sub("null", text or "[]"))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

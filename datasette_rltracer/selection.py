@@ -15,6 +15,7 @@ from datasette.filters import Filters
 from datasette.utils import escape_sqlite
 from datasette.utils.asgi import BadRequest
 
+from .filter_names import is_filter
 from .lists import Query
 
 Pair = tuple[str, str]
@@ -101,19 +102,12 @@ def read_selection(request: Any, table: str, columns: Iterable[str], others: Ite
             order = (value, ORDERS[name])
         elif not value and (name in known or name.endswith(BOUNDS)):
             continue  # what a form sends of a field that was left empty
-        elif _is_filter(name, known) and (name, value) not in chosen:
+        elif is_filter(name, known) and (name, value) not in chosen:
             chosen.append((name, value))
     selection = Selection(table, (), chosen[:MOST_FILTERS], order)
     if len(urlencode(selection.pairs)) > LONGEST_SELECTION:
         raise BadRequest("The filters in this address are too long for a page; the table of Datasette takes them.")
     return selection
-
-
-def _is_filter(name: str, columns: Sequence[str]) -> bool:
-    if name in columns:
-        return True
-    column, _, operator = name.rpartition("__")
-    return column in columns and operator in {key for key, _, _ in Filters([]).lookups()}
 
 
 def in_words(pair: Pair) -> str:

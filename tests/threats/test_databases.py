@@ -188,6 +188,17 @@ async def test_t13_a_page_says_what_is_missing(place: Path, said: str, statement
     assert {said in answer.text for answer in answers if answer.status_code == 409} == {True}
 
 
+@pytest.mark.asyncio
+async def test_t13_a_mean_of_what_no_sum_can_hold_is_no_number(place: Path) -> None:
+    change(
+        place / "run.sqlite", "update steps set reward_mean = 9e999", "update prompt_groups set reward_mean = -9e999"
+    )
+    datasette = Datasette([str(place / "run.sqlite")])
+    for page in PAGES:
+        response = await datasette.client.get(f"/-/rltracer/run{page}", follow_redirects=True)
+        assert response.status_code in (200, 404), page
+
+
 HUGE = (
     ("runs", "name"), ("runs", "source"), ("prompts", "preview"), ("prompt_groups", "env"), ("trajectories", "uid"),
     ("trajectories", "env"), ("trajectories", "stop_condition"), ("shards", "path"),
