@@ -11,6 +11,8 @@ from datasette.filters import Filters
 from datasette.plugins import pm
 from datasette.utils.asgi import BadRequest
 
+from .text import plain
+
 # Datasette's own filters of a table, beside those by its columns; `_search_` is followed by a column.
 OF_DATASETTE = {"_where", "_search", "_searchmode", "_through", "_timelimit", "_fts_table", "_fts_pk"}
 ORDERS = ("_sort", "_sort_desc")
@@ -66,6 +68,7 @@ def others_filter() -> bool:
 
 
 def _sentence(said: str, wanted: str, names: Iterable[str], prefix: str = "") -> str:
+    said = plain(said)
     shown = said if len(said) <= 2 * LONGEST_SHOWN else f"{said[: 2 * LONGEST_SHOWN]}…"
     close = get_close_matches(wanted[:LONGEST_SHOWN], sorted(set(names)), n=3)
     return f"{shown}; similar: {', '.join(prefix + name for name in close)}." if close else f"{shown}."

@@ -134,10 +134,15 @@ def check_inert(page):
 @pytest.mark.threat("T20")
 @pytest.mark.parametrize("payload", ['"><script>x</script>', "{{7*7}}", "\u202e", "%00"])
 async def test_filters_in_the_address_are_only_text(datasette, payload):
-    names = ("env", "success__contains", "_sort", "start", "view", "message")
-    query = "?" + "&".join(f"{name}={payload}" for name in names)
-    for page in PAGES[1:5]:
-        check_inert(await get(datasette, BASE + page + query))
+    for names in (("env", "start"), ("view", "message"), ("_sort",)):
+        query = "&".join(f"{name}={payload}" for name in names)
+        for page in PAGES[1:5]:
+            response = await datasette.client.get(f"{BASE}{page}?{query}")
+            if response.status_code == 200:
+                check_inert(response.text)
+            else:  # a page refuses what it does not take
+                assert response.status_code == 400
+                assert not re.search("<script>x|>49<|[\x00\u202e]", response.text)
 
 
 async def test_the_menu_leads_to_the_overview(datasette):
