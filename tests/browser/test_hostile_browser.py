@@ -11,7 +11,7 @@ from .conftest import HARM
 BASE = "/-/rltracer/hostile"
 LISTS = [
     "/", "/run/1", "/run/1/charts", "/step/1/1", "/group/1", "/search?q=alert", "/export?_preview=sft",
-    f"/search?q=img&success={HARM}&split={HARM}", f"/step/1/1?env={HARM}&_sort={HARM}", "/compare?a=1&b=2",
+    f"/search?q=img&success={HARM}&split={HARM}", f"/step/1/1?env={HARM}", "/compare?a=1&b=2",
 ]  # fmt: skip
 ASK = "select id from trajectories where uid <> 'messages'"
 
@@ -28,6 +28,15 @@ def is_inert(page):
 @pytest.mark.parametrize("path", LISTS)
 def test_a_page_of_lists_stays_inert(open_page, path):
     is_inert(open_page(f"{BASE}{path}"))
+
+
+def test_a_refusal_stays_inert(browser, server):
+    context = browser.new_context()  # not `open_page`: the browser notes the answer's status on its console
+    page = context.new_page()
+    assert page.goto(f"{server}{BASE}/step/1/1?_sort={HARM}").status == 400
+    assert HARM in page.locator("body").inner_text()
+    assert page.locator("img:not(.picture)").count() == 0
+    context.close()
 
 
 @pytest.mark.parametrize("view", ["", "?view=raw", "?view=tokens", "?find=alert"])
