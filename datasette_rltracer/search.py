@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from datasette.utils.asgi import Response
 
-from rltracer_sqlite.search import QueryError, full_text_query, has_text, text_coverage
+from rltracer_sqlite.search import (
+    NEWEST_FIRST,
+    QueryError,
+    found_rows,
+    found_summary,
+    full_text_query,
+    has_text,
+    text_coverage,
+)
 from rltracer_sqlite.search.tables import TEXT_TABLE
 
 from .access import DATABASE, permitted_index, place
@@ -19,7 +27,7 @@ from .frame import render
 from .indexes import offer_search
 from .lists import Query, answers
 from .selection import Selection, in_words, read_selection
-from .snippets import Hit, read_hits
+from .snippets import read_snippets
 
 RESULTS_ON_A_PAGE = 20
 LONGEST_SHOWN = 200  # characters of a search in the title
@@ -31,20 +39,6 @@ ORDERS = {
 }
 # What the form has fields for; other filters stand above the results and can be taken off there.
 FIELDS = ("success", "split", "step__gte", "step__lte")
-
-FOUND = "id in (select rowid from trajectories_text where trajectories_text match :match)"
-RESULTS = """
-select
-    id, uid, run_id, (select name from runs r where r.id = run_id) as run, prompt_group_id, step, split, env, reward,
-    success, turns, stop_condition, byte_length, preview
-from trajectories where {where} order by {order} limit {size} offset {start}
-"""
-SUMMARY = """
-select
-    count(*) as trajectories, count(success) as scored, ifnull(sum(success), 0) as successes,
-    count(distinct prompt_group_id) as prompt_groups, min(step) as first_step, max(step) as last_step
-from trajectories where {where}
-"""
 
 
 def routes() -> list[tuple[str, Any]]:
@@ -97,14 +91,14 @@ async def _results(
     listed, summary = await answers(
         datasette, request, database, results_query(selection, match, start), summary_query(selection, match)
     )
-    hits = await read_hits(datasette, database, listed.rows, match)
+    snippets = await read_snippets(datasette, database, listed.rows, match)
 
     def here(selected: Selection, first: int | None = None) -> str:
         return search_url(datasette, database, text, [*selected.chosen, *selected.sorting, ("start", first)])
 
     size = RESULTS_ON_A_PAGE
     return {
-        "results": [_result(row, hit) for row, hit in zip(listed.rows, hits, strict=True)],
+        "results": [{**row, "hit": snippet} for row, snippet in zip(listed.rows, snippets, strict=True)],
         "list": listed,
         "summary": summary.rows[0] if summary.rows else None,
         "summary_list": summary,
@@ -125,25 +119,20 @@ async def _results(
 def results_query(selection: Selection, match: str, start: int, size: int = RESULTS_ON_A_PAGE) -> Query:
     """Return the query for the trajectories that match and pass the filters, from place `start` on."""
     where, parameters = selection.where()
-    order = selection.ordering() if selection.order else "id desc"
-    sql = RESULTS.format(where=f"{FOUND} and {where}", order=order, size=size, start=start)
-    return Query(sql, {**parameters, "match": match})
+    order = selection.ordering() if selection.order else NEWEST_FIRST
+    return Query(found_rows(where, size, start, order), {**parameters, "match": match})
 
 
 def summary_query(selection: Selection, match: str) -> Query:
     """Return the query for how many trajectories match and pass the filters, and how many of them passed."""
     where, parameters = selection.where()
-    return Query(SUMMARY.format(where=f"{FOUND} and {where}"), {**parameters, "match": match})
+    return Query(found_summary(where), {**parameters, "match": match})
 
 
 def _table_search(text: str, match: str) -> list[tuple[str, str]]:
     """Return the search in the words of Datasette's table page, which quotes words by itself unless told not to."""
     plain = all(character.isalnum() or character == " " for character in text) and "OR" not in text.split()
     return [("_search", text)] if plain and "NOT" not in text.split() else [("_search", match), ("_searchmode", "raw")]
-
-
-def _result(row: Mapping[str, Any], hit: Hit) -> dict[str, Any]:
-    return {**row, "hit": hit}
 
 
 def _form(selection: Selection) -> dict[str, Any]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from .document import Document, Place, document
+from .found import NEWEST_FIRST, found_rows, found_summary
+from .hits import Hit, read_hits
 from .matches import Snippet, best_snippet, find_matches
 from .query import QueryError, full_text_query
 from .refresh import TextRefreshed, refresh_text
 from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_text, remove_text, text_coverage
 
 __all__ = [
+    "NEWEST_FIRST",
     "SEARCH_SETTINGS",
     "TEXT_TABLE",
     "Document",
+    "Hit",
     "Place",
     "QueryError",
     "Snippet",
@@ -19,8 +23,11 @@ __all__ = [
     "best_snippet",
     "document",
     "find_matches",
+    "found_rows",
+    "found_summary",
     "full_text_query",
     "has_text",
+    "read_hits",
     "refresh_text",
     "remove_text",
     "text_coverage",

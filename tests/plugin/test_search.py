@@ -202,7 +202,7 @@ async def test_a_record_that_has_gone_leaves_the_row(datasette, searchable):
 
 
 async def test_a_record_too_long_for_a_list_is_not_read(datasette, monkeypatch):
-    monkeypatch.setattr("datasette_rltracer.snippets.LONGEST_RECORD", 100)
+    monkeypatch.setattr("rltracer_sqlite.search.hits.LONGEST_RECORD", 100)
     [(_, said)] = hits(await get(datasette, f"{SEARCH}?q=gaskets"))
     assert "too long to be read for a list" in said
 
@@ -247,4 +247,4 @@ async def test_a_payload_in_a_result_or_in_the_question_is_only_text(tmp_path, t
     ],
 )
 async def test_marks_stand_around_escaped_text(spans, expected):
-    assert str(marked("a <b> c", 0, 7, spans)) == expected
+    assert str(marked("a <b> c", spans)) == expected

@@ -1,0 +1,99 @@
+"""What a search has found within each record: read on demand, and bounded."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..sources.base import SourceError
+from .document import Document, Place, document
+from .matches import best_snippet, find_matches
+
+if TYPE_CHECKING:
+    from ..roots import Roots
+
+LONGEST_RECORD = 8_000_000  # bytes of one record that are read for a snippet
+MOST_BYTES = 32_000_000  # of the records that are read together
+MOST_CHARACTERS = 6_000_000  # of the texts that are looked through together
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Where a search matches in one record: a stretch of the message that holds the first match of it.
+
+    Without a match, `problem` says why there is none.
+    """
+
+    text: str = ""  # the stretch, as it stands in the record
+    marks: Sequence[tuple[int, int]] = ()  # the matches in it, as (start, end) within `text`
+    before: bool = False  # the message has text before the stretch
+    after: bool = False
+    place: Place | None = None
+    branches: int = 0  # of the record
+    matches: int = 0  # in the whole record
+    problem: str | None = None
+    error: str | None = None  # where the record could not be read: what was said of it, which may name folders
+
+
+@dataclass
+class _Room:
+    """How much may still be read."""
+
+    bytes: int = MOST_BYTES
+    characters: int = MOST_CHARACTERS
+    texts: dict[int, Document] = field(default_factory=dict)  # place in the list -> its text
+    without: dict[int, Hit] = field(default_factory=dict)  # place in the list -> why it has none
+
+
+def read_hits(connection: sqlite3.Connection, roots: Roots, rows: Sequence[Mapping[str, Any]], match: str) -> list[Hit]:
+    """Return for each row of `trajectories`, of which id and byte_length are used, what a FTS5 query matches in it."""
+    room = _Room()
+    for number, row in enumerate(rows):
+        _read_text(connection, roots, number, row, room)
+    found = dict(zip(room.texts, find_matches([one.text for one in room.texts.values()], match), strict=True))
+    return [
+        room.without[number] if number in room.without else _hit(room.texts[number], found[number])
+        for number in range(len(rows))
+    ]
+
+
+def _read_text(connection: sqlite3.Connection, roots: Roots, number: int, row: Mapping[str, Any], room: _Room) -> None:
+    from ..adapter import load_trajectory
+
+    if row["byte_length"] > min(LONGEST_RECORD, room.bytes):
+        said = "The record is too long to be read for a list; open it to see the matches."
+        room.without[number] = Hit(problem=said)
+        return
+    room.bytes -= row["byte_length"]
+    try:
+        text = document(load_trajectory(connection, row["id"], roots))
+    except (SourceError, OSError, RecursionError) as error:
+        room.without[number] = Hit(problem="The record cannot be read now.", error=str(error))
+        return
+    if len(text.text) > room.characters:
+        said = "The text is too long to be looked through for a list; open it to see the matches."
+        room.without[number] = Hit(problem=said)
+        return
+    room.characters -= len(text.text)
+    room.texts[number] = text
+
+
+def _hit(text: Document, matches: Sequence[tuple[int, int]]) -> Hit:
+    if not matches:
+        return Hit(problem="The record no longer says what was found when its text was read.")
+    snippet = best_snippet(text.text, matches)
+    first = snippet.matches[0][0]
+    # A snippet stays within the message of its first match.
+    begin, stop = text.message(first)
+    start, end = max(snippet.start, begin), min(snippet.end, stop)
+    return Hit(
+        text.text[start:end],
+        [(max(one, start) - start, min(last, end) - start) for one, last in snippet.matches if one < end],
+        start > begin,
+        end < stop,
+        text.place(first),
+        max(place.branch for place in text.places),
+        len(matches),
+    )
