@@ -21,8 +21,10 @@ _PLACES = {
     "FieldFilter": "export",
     "IndexedAdapter": "adapter",
     "LocatorError": "sources.base",
+    "Match": "search",
     "PrimeRLAdapter": "adapter",
     "PromptGroup": "model",
+    "QueryError": "search",
     "RLTracer": "model",
     "RolloutStep": "model",
     "SourceError": "sources.base",
@@ -31,6 +33,7 @@ _PLACES = {
     "Trajectory": "model",
     "TrajectoryRef": "model",
     "open_run": "adapter",
+    "search_text": "search",
 }
 __all__ = sorted(_PLACES)
 

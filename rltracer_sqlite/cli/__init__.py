@@ -24,6 +24,7 @@ COMMANDS = {
     "plot": ("plot", "Draw a chart of an index as SVG, PNG or HTML."),
     "success": ("success", "Show or change what counts as a success, without reading a file."),
     "retemplate": ("retemplate", "Replace the prompts of exported SFT rows by those of another template."),
+    "search": ("search", "List the trajectories whose messages say some words."),
     "serve": ("serve", "Browse all runs below a folder, each step indexed when it is opened."),
     "roots": ("roots", "List, add or remove the folders that an index may lead to."),
 }

@@ -28,6 +28,13 @@ def cut(text: str, width: int) -> str:
     return line if width_of(line) <= width else _beginning(line, width - 1) + "…"
 
 
+def ending(text: str, width: int) -> str:
+    """Return the last at most `width` columns of a printable line; "…" stands for what is left out."""
+    if width_of(text) <= width:
+        return text
+    return "…" + _beginning(text[::-1], width - 1)[::-1] if width > 1 else ""
+
+
 def cell(text: str | None, width: int) -> str:
     """Return a text that fills a column of a table; a dash where there is none."""
     shown = cut(text, width) if text else "–"

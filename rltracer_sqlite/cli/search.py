@@ -1,0 +1,175 @@
+"""`rltracer search`: the trajectories whose messages say some words, in the terminal."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..amounts import plural
+from . import CONTEXT, json_line, printable
+from .columns import cell, cut, decimal, ending, screen_width, width_of
+from .numbers import From, Whole, parse_range
+from .report import writes_to_terminal
+
+if TYPE_CHECKING:
+    from ..search import Among, Hit
+
+    Found = tuple[dict[str, Any], Hit]
+
+LIMIT = 20
+LONGEST_RUN = 16
+SUCCESS = {1: "yes", 0: "no", None: "–"}
+
+
+@click.command("search", context_settings=CONTEXT)
+@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1, required=True)
+@click.option("--run", metavar="NAME", help="Only this run, by name or number. Default: all of them.")
+@click.option("--step", type=Whole(), help="Only this step.")
+@click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
+@click.option("--split", help="Only this split, for example train or eval.")
+@click.option("--env", help="Only this environment.")
+@click.option(
+    "--outcome",
+    type=click.Choice(["correct", "incorrect", "unscored", "any"]),
+    default="any",
+    show_default=True,
+    help="Only this outcome, by the run's success rule.",
+)
+@click.option("--limit", type=From(1), default=LIMIT, show_default=True, metavar="N", help="List at most N of them.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+def command(
+    database: Path, words: tuple[str, ...], limit: int, as_json: bool, step: int | None, **asked: str | None
+) -> None:
+    """List the trajectories that say WORDS in a prompt, a message, its reasoning or a tool call, the newest first.
+
+    DATABASE is an index with its full text, which rltracer fts or rltracer-index --fts makes. WORDS are found in any
+    form, and all of them must be there. What is shown is the place with the most matches, read from the run's file.
+    Write the WORDS in single quotes, so that the shell leaves these as they are:
+
+    \b
+      '"exit code 1"'           the phrase
+      'time*'                   words that begin so
+      'timeout OR "timed out"'  either; also AND, NOT and parentheses
+      'NEAR(wrong answer, 5)'   at most five words apart
+
+    \b
+    Examples:
+      rltracer search run.sqlite exit code
+      rltracer search run.sqlite '"exit code 1" NOT make' --steps 10-20 --outcome incorrect
+      rltracer search run.sqlite 'sandbox*' --limit 1000 --json > found.jsonl
+    """
+    from ..search import QueryError, count_searched, full_text_query, open_searchable
+
+    try:
+        query = full_text_query(" ".join(words))
+    except QueryError as error:
+        raise click.UsageError(printable(str(error))) from None
+    with closing(open_searchable(database)) as connection:
+        among = _among(connection, step, asked)
+        found = _found(connection, database, query, among, limit)
+        first = next(found, None)
+        if first is None:
+            searched = plural(count_searched(connection, among), "trajectory")
+            click.echo(f"No match in {searched}.", err=as_json)
+            return
+        listed = chain([first], found)
+        for line in map(_json, listed) if as_json else _table(connection, listed, query, among):
+            click.echo(line)
+    if not as_json and writes_to_terminal():
+        click.echo(cut(f"rltracer inspect {quote(str(database))} --trajectory ID shows one", screen_width()))
+
+
+def _among(connection: sqlite3.Connection, step: int | None, asked: dict[str, str | None]) -> Among:
+    """Return what is searched. Raises UsageError, and ClickException where no run has it."""
+    from ..index.contents import nothing_there
+    from ..search import Among
+    from .success import chosen_runs
+
+    if step is not None and asked["steps"] is not None:
+        raise click.UsageError("--step and --steps ask for different things: give one of them.")
+    first, last = (step, step) if step is not None else parse_range(asked["steps"])
+    run, split, env, outcome = (asked[name] for name in ("run", "split", "env", "outcome"))
+    chosen = [run_id for run_id, _ in chosen_runs(connection, run)]
+    missing = [nothing_there(connection, one, split=split, env=env, first=first, last=last) for one in chosen]
+    if all(sentence is not None for sentence in missing):
+        raise click.ClickException(printable("\n".join(filter(None, missing))))
+    of_one = None if run is None else chosen[0]
+    return Among(of_one, first, last, split, env, None if outcome == "any" else outcome)
+
+
+def _found(connection: sqlite3.Connection, database: Path, query: str, among: Among, limit: int) -> Iterator[Found]:
+    """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
+    from ..roots import Roots
+    from ..search import find, text_coverage
+    from ..sources.base import SourceError
+
+    errors = set()
+    for row, hit in find(connection, Roots.for_database(database), query, among, limit):
+        errors.add(hit.error)
+        yield row, hit
+    searchable, total = text_coverage(connection)
+    if searchable < total:
+        later = f"{plural(total - searchable, 'trajectory')} came later, or could not be read, and cannot be found yet"
+        click.echo(printable(f"{later}: rltracer fts {quote(str(database))} adds what is new."), err=True)
+    if errors and None not in errors:
+        raise SourceError(f"No record that was found can be read. {sorted(filter(None, errors))[0]}")
+
+
+def _json(found: Found) -> str:
+    row, hit = found
+    facts = {name: row[name] for name in ("id", "uid", "run", "step", "split", "env", "success", "reward")}
+    place = vars(hit.place) if hit.place else dict.fromkeys(("branch", "message", "role"))
+    said = {"snippet": None if hit.problem else hit.text, "problem": hit.error or hit.problem}
+    return json_line({**facts, "matches": hit.matches, **place, **said})
+
+
+def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, among: Among) -> Iterator[str]:
+    from ..index.queries import runs
+    from ..search import found_summary
+
+    names, width = [run.name for run in runs(connection)], screen_width()
+    run_width = min(max(map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
+    run = f"  {'run':{run_width}}" if run_width else ""
+    yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'success':>7}  {'reward':>7}  found", width)
+    shown = 0
+    for row, hit in listed:
+        yield _line(row, hit, run_width, width)
+        shown += 1
+    where, parameters = among.where()
+    count = connection.execute(found_summary(where), {**parameters, "match": query}).fetchone()[0]
+    more = "; --limit N lists more" if count > shown and writes_to_terminal() else ""
+    yield f"{shown:,} of {plural(count, 'trajectory')}{more}"
+
+
+def _line(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> str:
+    run = f"  {cell(row['run'], run_width)}" if run_width else ""
+    step = "–" if row["step"] is None else str(row["step"])
+    numbers = f"{SUCCESS[row['success']]:>7}  {decimal(row['reward']):>7}"
+    facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}  "
+    problem = hit.error or hit.problem
+    said = f"({problem})" if problem else _around_match(hit, width - width_of(facts))
+    return cut(facts + said, width)
+
+
+def _around_match(hit: Hit, width: int) -> str:
+    """Return the first match of a stretch with what stands around it, in one line of at most `width` columns."""
+    first, last = hit.marks[0]
+    before, match, after = (_one_line(text) for text in (hit.text[:first], hit.text[first:last], hit.text[last:]))
+    before = ("…" if hit.before else "") + before
+    room = max(width - width_of(match), 0)
+    # What follows the match gets the room that is left, two thirds of it at least where there is so much to say.
+    before = ending(before, max(room // 3, room - width_of(after) - 1))
+    return cut(before + match + after + ("…" if hit.after else ""), width)
+
+
+def _one_line(text: str) -> str:
+    return printable(re.sub(r"\s+", " ", text))
