@@ -68,6 +68,7 @@ SWITCHES = {
     "_provenance": "include_provenance",
     "_redact": "redact",
 }
+FIELDS = ("run_id", "env", "step__gte", "step__lte")  # filters that the form of the export page has fields for
 OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}
 IDENTITY_FREE = {
     "host",
@@ -110,7 +111,9 @@ def export_url(datasette: Any, database: str, table: str, pairs: Sequence[tuple[
 def filters(request: Any) -> list[tuple[str, str]]:
     """Return the part of a query string that says which rows of a table are meant."""
     pairs = parse_qsl(request.query_string, keep_blank_values=True)
-    return [pair for pair in pairs if pair[0] not in LOOKS | OWN | {"_table"} and not pair[0].startswith("_facet")]
+    others = LOOKS | OWN | {"_table"}
+    meant = [pair for pair in pairs if pair[0] not in others and not pair[0].startswith("_facet")]
+    return [(name, value) for name, value in meant if value or name not in FIELDS]  # a field that was left empty
 
 
 def preferences(request: Any, mode: str) -> ExportPreferences:
@@ -154,10 +157,21 @@ def _renderer(mode: str) -> Callable[..., Any]:
             raise NotFound("Training data is made of the tables trajectories and prompt_groups of an index.")
         try:
             return await within(datasette, database, download(datasette, request, database, table, mode))
+        except BadRequest as error:
+            if "text/html" not in (request.headers.get("accept") or ""):
+                raise
+            return await in_the_form(datasette, request, database, table, str(error))
         except Busy as error:
             return turned_away(error)
 
     return render
+
+
+async def in_the_form(datasette: Any, request: Any, database: str, table: str, problem: str) -> Response:
+    """Answer a person whose download is refused with the form as it was filled in, and the reason."""
+    from .export_page import form_page  # it is made of this module
+
+    return await form_page(datasette, request, database, table, problem, 400)
 
 
 async def download(datasette: Any, request: Any, database: str, table: str, mode: str) -> Response:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Response
@@ -14,6 +15,7 @@ from .addresses import static_url, table_url
 from .bounds import gates
 from .export import (
     BOUNDS,
+    FIELDS,
     MADE_OF,
     MODES,
     NUMBERS,
@@ -26,10 +28,15 @@ from .export import (
     run_specs,
 )
 from .frame import STYLES, render
+from .lists import Query, answers
 from .stream import Visitor
 
 # What a download without these preferences takes, where an empty choice would look like another one.
 DOWNLOADED = {"_acceptance": "any", "_order": "sample"}
+ROWS_SHOWN = 2
+LONGEST_TEXT, MOST_ITEMS, LONGEST_ROW = 240, 12, 20_000  # of a row that is shown: characters, members, characters
+RUNS = "select id as value, name as label from runs order by id desc limit 200"
+ENVS = "select distinct env as value, env as label from prompt_groups where env is not null order by env limit 200"
 # A filter on one of these says itself which split is meant.
 NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
 
@@ -45,31 +52,65 @@ async def export_page(datasette: Any, request: Any) -> Response:
     table = request.args.get("_table") or TABLES[0]
     if table not in TABLES:
         raise NotFound("Training data is made of the tables trajectories and prompt_groups.")
-    chosen, mode = filters(request), request.args.get("_preview")
+    mode = request.args.get("_preview")
     if mode is not None and mode not in MODES:
         raise BadRequest(f"_preview={mode!r} is one of {', '.join(MODES)}.")
+    try:
+        await refuse_unknown(datasette, request, database, table)
+    except BadRequest as error:
+        return await form_page(datasette, request, database, table, str(error), 400)
+    if mode is None:
+        return await form_page(datasette, request, database, table)
+    told, problem, status = await _preview(datasette, request, database, table, mode)
+    return await form_page(datasette, request, database, table, problem, status, told, mode)
+
+
+async def form_page(
+    datasette: Any,
+    request: Any,
+    database: str,
+    table: str,
+    problem: str | None = None,
+    status: int = 200,
+    told: tuple[dict[str, Any], list[str]] | None = None,
+    mode: str | None = None,
+) -> Response:
+    """Answer with the form as it is filled in, and why it cannot be met or what it would give."""
+    chosen, given = filters(request), dict(filters(request))
     context: dict[str, Any] = {
         "title": "Export training data",
         "stylesheets": [static_url(datasette, name) for name in (*STYLES, "export.css")],
         "table": table,
         "filters": chosen,
+        "hidden": [pair for pair in chosen if pair[0] not in FIELDS],
+        "chosen": {name: given.get(name, "") for name in FIELDS},
+        "choices": await _choices(datasette, request, database, given),
         "table_url": table_url(datasette, database, table, chosen),
         "downloads": {name: datasette.urls.table(database, table, format=name) for name in MODES},
         "modes": MODES,
         "values": values(request),
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
-        "previewed": mode if mode in MODES else None,
-        "told": None,
-        "problem": None,
+        "previewed": mode,
+        "told": told[0] if told else None,
+        "rows": told[1] if told else [],
+        "problem": problem,
     }
-    status = 200
-    try:
-        await refuse_unknown(datasette, request, database, table)
-    except BadRequest as error:
-        context["problem"], status, mode = str(error), 400, None
-    if mode in MODES:
-        context["told"], context["problem"], status = await _preview(datasette, request, database, table, mode)
     return await render(datasette, request, database, "export.html", context, status)
+
+
+async def _choices(
+    datasette: Any, request: Any, database: str, given: Mapping[str, str]
+) -> list[tuple[str, str, list[tuple[Any, str]]]]:
+    """Return the fields of run and environment with what can be chosen in each; a choice of one is none."""
+    runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
+    found = []
+    for name, label, rows in (("run_id", "run", runs.rows), ("env", "environment", envs.rows)):
+        options = [(row["value"], str(row["label"])) for row in rows]
+        if (asked := given.get(name)) and asked not in {str(value) for value, _ in options}:
+            options.append((asked, asked))
+        if len(options) > 1 or asked:
+            found.append((name, label, options))
+    return found
 
 
 def values(request: Any) -> dict[str, str]:
@@ -95,8 +136,8 @@ def _split(chosen: Sequence[tuple[str, str]]) -> str:
 
 async def _preview(
     datasette: Any, request: Any, database: str, table: str, mode: str
-) -> tuple[dict[str, Any] | None, str | None, int]:
-    """Return the summary of a selection; where there is none, why, and the status that says so."""
+) -> tuple[tuple[dict[str, Any], list[str]] | None, str | None, int]:
+    """Return the summary of a selection and its first rows; where there is none, why, and the status that says so."""
     try:
         wanted = preferences(request, mode)
         specs = await run_specs(datasette, request, database, table)
@@ -107,7 +148,8 @@ async def _preview(
     visitor = Visitor(request.receive)
     try:
         exporter = TraceDataExporter(specs, wanted, visitor.stay_or_raise)
-        return await visitor.run(exporter.inspect), None, 200
+        told, rows = await visitor.run(lambda: exporter.preview(ROWS_SHOWN))
+        return (told, [shortened(row) for row in rows]), None, 200
     except Exception as error:
         try:
             answer = refused(error)
@@ -117,3 +159,19 @@ async def _preview(
     finally:
         visitor.close()
         gate.leave()
+
+
+def shortened(row: Any, most: int = LONGEST_TEXT) -> str:
+    """Return a row as JSON with line breaks, its long texts and lists cut."""
+    return json.dumps(_cut(row, most), ensure_ascii=False, indent=1, default=str)[:LONGEST_ROW]
+
+
+def _cut(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= most else f"{value[:most]}… ({len(value):,} characters)"
+    if isinstance(value, dict):
+        return {key: _cut(inner, most) for key, inner in list(value.items())[:MOST_ITEMS]}
+    if isinstance(value, (list, tuple)):
+        more = [f"… ({len(value) - MOST_ITEMS:,} more)"] if len(value) > MOST_ITEMS else []
+        return [_cut(inner, most) for inner in value[:MOST_ITEMS]] + more
+    return value

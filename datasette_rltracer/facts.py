@@ -33,7 +33,7 @@ def sections(row: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> list
         _section("Shape", _shape(row, known)),
         _section("Time", _time(row, known.get("timing"))),
         _section("Training", _training(row)),
-        _section("Info", _flat(known.get("info"))),
+        _section("Info", _besides_advantage(known.get("info"), row["advantage"])),
     ]
     return [section for section in found if section.facts]
 
@@ -60,10 +60,17 @@ def counted(count: int, what: str | tuple[str, str]) -> str:
 
 
 def brief(value: Any) -> str | None:
-    """Return a number for a column of many: like `number`, with three significant digits of a fraction."""
-    if isinstance(value, float) and math.isfinite(value) and abs(value) < 1e4:
-        return f"{value + 0.0:.3g}".replace("-", "−") if abs(value) < 1000 else number(round(value))
-    return number(value)
+    """Return a number for a column of many, as the tables of the terminal have it: three decimals of a fraction.
+
+    From 10 on one decimal, from 1000 on none; what three decimals would make 0 has two significant digits.
+    """
+    if not isinstance(value, float) or not math.isfinite(value):
+        return number(value)
+    if abs(value) >= 1000:
+        return number(round(value))
+    decimals = f"{value:.1f}" if abs(value) >= 10 else f"{value + 0.0:.3f}"
+    is_lost = value != 0 and abs(value) < 0.0005
+    return (f"{value:.2g}" if is_lost else decimals).replace("-", "−")
 
 
 def instant(seconds: Any) -> str | None:
@@ -124,7 +131,8 @@ def _shape(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    yield "advantage", _value(row["advantage"])
+    if row["advantage"] is None:  # a recorded one stands in the headline
+        yield "advantage", None
     yield "in a training batch", _flag(row["effective"])
     yield "policy version", _value(row["policy_version"])
     for name in ("dispatch_step", "ship_step"):
@@ -132,6 +140,12 @@ def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
             yield name.replace("_", " "), _value(row[name])
     if row["agent"] is not None:
         yield "agent", _value(row["agent"])
+
+
+def _besides_advantage(info: Any, advantage: Any) -> Iterator[tuple[str, str | None]]:
+    """Yield what a record says of itself, apart from the advantage that the index has from there."""
+    is_same = advantage is not None and isinstance(info, Mapping) and info.get("advantage") == advantage
+    yield from (fact for fact in _flat(info) if not (is_same and fact[0] == "advantage"))
 
 
 def _time(row: Mapping[str, Any], timing: Any) -> Iterator[tuple[str, str | None]]:

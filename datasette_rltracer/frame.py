@@ -56,7 +56,7 @@ def trail(
     """Return the way down to a page, as far as it is given: run (id and name), step and prompt group."""
     steps = []
     if run is not None:
-        steps.append((run_url(datasette, database, run[0]), run[1]))
+        steps.append((run_url(datasette, database, run[0]), f"run: {run[1]}"))
     if run is not None and step is not None:
         steps.append((step_url(datasette, database, run[0], step[0]), step_words(step[0])))
     if group is not None:

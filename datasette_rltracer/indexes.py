@@ -87,4 +87,4 @@ def _tables(fields: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     columns = tables["trajectories"]["columns"]
     for column, path in fields:
         columns.setdefault(column, f"{path}, as recorded")
-    return {**tables, **{name: {"hidden": True} for name in ("_sqlite_migrations", DIGESTS, SHARDS)}}
+    return {**tables, **{name: {"hidden": True} for name in ("_sqlite_migrations", "sqlite_sequence", DIGESTS, SHARDS)}}

@@ -117,5 +117,5 @@ def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
     unscored = f", {number(trajectories - scored)} not scored" if scored < trajectories else ""
     return Markup(
         # All with three decimals, so that they and what follows stand below one another.
-        f'{successes / scored:.3f} <span class="muted">{number(successes)} of {number(scored)}{unscored}</span>'
+        f'{brief(successes / scored)} <span class="muted">{number(successes)} of {number(scored)}{unscored}</span>'
     )

@@ -40,6 +40,8 @@ ORDERS = {
 # What the form has fields for; other filters stand above the results and can be taken off there.
 FIELDS = ("success", "split", "step__gte", "step__lte")
 
+SPLITS = "select distinct split from steps where split is not null order by split limit 50"
+
 
 def routes() -> list[tuple[str, Any]]:
     """Return the address of this page and what answers it."""
@@ -53,20 +55,21 @@ def search_url(datasette: Any, database: str, text: str | None = None, pairs: Se
 
 async def search_page(datasette: Any, request: Any) -> Response:
     """Answer with the trajectories that a search finds. A search that cannot be asked says why, in one sentence."""
-    database = await permitted_index(datasette, request, "runs", "shards", TEXT_TABLE)
+    database = await permitted_index(datasette, request, "runs", "steps", "shards", TEXT_TABLE)
     text = (request.args.get("q") or "").strip()
     start = place(request.args.get("start")) or 0
     attached = datasette.databases[database]
     columns = await attached.table_columns("trajectories")
     refuse_unknown_filters(request, "trajectories", columns, ("q", "start"))
     selection = read_selection(request, "trajectories", columns)
+    [splits] = await answers(datasette, request, database, Query(SPLITS))
     coverage = await ask(datasette, database, lambda c: text_coverage(c) if has_text(c) else None)
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
         "trail": [(search_url(datasette, database), "search")],
         "query": text,
         "form_url": search_url(datasette, database),
-        "form": _form(selection),
+        "form": _form(selection, [row["split"] for row in splits.rows]),
         "file": _file_name(attached),
         "coverage": coverage,
         "problem": None,
@@ -135,13 +138,16 @@ def _table_search(text: str, match: str) -> list[tuple[str, str]]:
     return [("_search", text)] if plain and "NOT" not in text.split() else [("_search", match), ("_searchmode", "raw")]
 
 
-def _form(selection: Selection) -> dict[str, Any]:
+def _form(selection: Selection, splits: list[str]) -> dict[str, Any]:
     given = dict(selection.chosen)
+    if (asked := given.get("split")) and asked not in splits:
+        splits = [*splits, asked]
     unscored = given.get("success__isnull") == "1"
     own = {*FIELDS, "success__isnull"}
     return {
         "given": {name: given.get(name, "") for name in FIELDS},
         "unscored": unscored,
+        "splits": splits,
         "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
     }
 

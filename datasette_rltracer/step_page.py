@@ -52,9 +52,10 @@ counted as (
     from trajectories where prompt_group_id in (select id from listed) group by prompt_group_id
 )
 select
-    id, (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview, env, split,
-    group_id, trajectories, scored,
-    successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors, tokens_mean
+    id, prompt_id, (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview,
+    (select substr(key, 1, 12) from prompts p where p.id = prompt_id) as key, env, split, group_id, trajectories,
+    scored, successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors,
+    tokens_mean
 from listed left join counted on prompt_group_id = id order by place
 """
 
@@ -198,6 +199,7 @@ class GroupRow:
 
     url: str
     preview: Markup
+    prompt: Markup  # its number and the beginning of its key, by either of which the terminal finds it
     env: Markup
     is_silent: bool
     cells: Sequence[Markup]
@@ -210,6 +212,7 @@ def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[s
         GroupRow(
             url=group_url(datasette, database, row["id"], carried),
             preview=visible(row["preview"]),
+            prompt=Markup('{} <span class="mono">{}</span>').format(row["prompt_id"], visible(row["key"] or "")),
             env=visible(_env_words(row)),
             is_silent=row["zero_variance"] == 1,
             cells=(

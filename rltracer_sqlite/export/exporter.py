@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,17 @@ class TraceDataExporter:
         """Return the summary of the selection without writing anything."""
         with self._selected() as selection:
             return summary(selection)
+
+    def preview(self, rows: int) -> tuple[dict[str, Any], list[Any]]:
+        """Return the summary of the selection and the first rows of it, of which only these records are read.
+
+        A record that proves to be no training data is passed over, and the summary does not count that.
+        """
+        from .materialize import Written, written_rows
+
+        with self._selected() as selection:
+            told = summary(selection)
+            return told, list(islice(written_rows(selection, Written(), self.progress), rows))
 
     def write_jsonl(self, output_path: str | Path) -> ExportResult:
         """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts."""

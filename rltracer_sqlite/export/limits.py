@@ -61,6 +61,6 @@ def _meet_target(scratch: Scratch, preferences: ExportPreferences) -> None:
         groups = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
         raise ExportError(
             f"{target:,} {what} were asked for, and {available:,} are available, of {groups:,} prompt groups. "
-            "Ask for fewer, raise the quota per prompt, or loosen a filter; --dry-run shows what each one drops."
+            "Ask for fewer, raise the quota per prompt, or loosen a filter."
         )
     scratch.connection.execute("delete from placed where position > ?", (target,))

@@ -57,16 +57,25 @@ async def test_equal_rewards_have_no_advantage_of_a_rounding_error(tmp_path):
     assert "e−1" not in words(await get(datasette, f"{PAGE}/2"))
 
 
+async def test_a_row_leads_to_its_trajectory_by_its_number_and_shows_its_id(datasette):
+    page = await get(datasette, f"{PAGE}/1")
+    found = await sql_rows(datasette, sql_link(page, "trajectories"))
+    for row, cells in zip(found, table_rows(page, "trajectories"), strict=True):
+        assert f"/trajectory/{row['id']}" in links(page, str(row["id"]))[0]
+        assert cells[0].endswith(f" {row['id']} {row['uid'][:11]}…")
+        assert f'title="{row["uid"]}"' in page
+
+
 async def test_a_missing_advantage_is_derived_and_labelled(datasette):
     found = await rows(datasette)
-    assert [row[3] for row in found] == ["+0.5 derived", "+0.7", "−0.5 derived", "not recorded"]
+    assert [row[3] for row in found] == ["+0.500 derived", "+0.700", "−0.500 derived", "not recorded"]
     page = words(await get(datasette, f"{PAGE}/1"))
     assert "A derived advantage is the reward minus the mean of the group; 1 of 4 are recorded." in page
 
 
 async def test_named_rewards_have_columns_where_the_group_has_them(datasette):
     page = await get(datasette, f"{PAGE}/1")
-    assert [row[2] for row in table_rows(page, "trajectories")] == ["1", "0.5", "0", "–"]
+    assert [row[2] for row in table_rows(page, "trajectories")] == ["1.000", "0.500", "0.000", "–"]
     assert links(page, "format")
     assert not links(page, "never")
 
@@ -74,13 +83,13 @@ async def test_named_rewards_have_columns_where_the_group_has_them(datasette):
 @pytest.mark.parametrize(
     ("query", "rewards"),
     [
-        ("?_sort=reward", ["0", "0.5", "1", "–"]),
-        ("?_sort_desc=reward", ["1", "0.5", "0", "–"]),
-        ("?_sort_desc=advantage", ["0.5", "1", "0", "–"]),
-        ("?_sort=advantage", ["0", "1", "0.5", "–"]),
-        ("?success=0", ["0.5", "0"]),
+        ("?_sort=reward", ["0.000", "0.500", "1.000", "–"]),
+        ("?_sort_desc=reward", ["1.000", "0.500", "0.000", "–"]),
+        ("?_sort_desc=advantage", ["0.500", "1.000", "0.000", "–"]),
+        ("?_sort=advantage", ["0.000", "1.000", "0.500", "–"]),
+        ("?success=0", ["0.500", "0.000"]),
         ("?success__isnull=1", ["–"]),
-        ("?reward__gte=0.5", ["1", "0.5"]),
+        ("?reward__gte=0.5", ["1.000", "0.500"]),
     ],
 )
 async def test_rows_are_sorted_and_filtered(datasette, query, rewards):
@@ -92,7 +101,7 @@ async def test_the_sql_gives_exactly_the_rows(datasette, query):
     page = await get(datasette, f"{PAGE}/1{query}")
     found = await sql_rows(datasette, sql_link(page, "trajectories"))
     shown = [row[1] for row in table_rows(page, "trajectories")]
-    assert ["–" if row["reward"] is None else f"{row['reward']:g}" for row in found] == shown
+    assert ["–" if row["reward"] is None else f"{row['reward']:.3f}" for row in found] == shown
     [table] = links(page, "as a table")[-1:]
     assert len(await table_rows_of(datasette, table)) == len(shown)
 
@@ -165,7 +174,7 @@ async def test_previous_and_next_stay_under_the_filter(datasette, query, said, p
 
 async def test_filters_of_groups_and_of_trajectories_travel_together(datasette):
     page = await get(datasette, f"{PAGE}/1?step=1&success=0&_sort=pass_rate&_sort_desc=reward")
-    assert [row[1] for row in table_rows(page, "trajectories")] == ["0.5", "0"]
+    assert [row[1] for row in table_rows(page, "trajectories")] == ["0.500", "0.000"]
     [address] = links(page, "read from the first")
     assert query_of(address) == {"step": "1", "_sort": "pass_rate", "success": "0", "_sort_desc": "reward"}
     [following] = links(page, "next group")
@@ -215,7 +224,7 @@ async def test_a_large_group_comes_in_pages(tmp_path):
     assert "100 of 130 trajectories shown" in words(page)
     [later] = links(page, "later: 30 more")
     assert [row[1] for row in table_rows(await get(datasette, later), "trajectories")] == [
-        str(n) for n in range(100, 130)
+        f"{n}.0" for n in range(100, 130)
     ]
 
 

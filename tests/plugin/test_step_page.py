@@ -91,17 +91,17 @@ async def test_the_headline_keeps_the_splits_apart(tmp_path):
     rows = [{"step": 3, "split": split, "reward": float(split == "eval")} for split in ("train", "train", "eval")]
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = words(await get(datasette, PAGE))
-    assert "train pass rate 0.000 0 of 2, mean reward 0 eval pass rate 1.000 1 of 1, mean reward 1" in page
+    assert "train pass rate 0.000 0 of 2, mean reward 0.000 eval pass rate 1.000 1 of 1, mean reward 1.000" in page
     assert "3 trajectories" in page
     page = words(await get(datasette, f"{PAGE}?split=eval"))
-    assert "Step 3 pass rate 1.000 1 of 1, mean reward 1" in page
+    assert "Step 3 pass rate 1.000 1 of 1, mean reward 1.000" in page
     assert "1 trajectory" in page
 
 
 async def test_equal_rewards_have_no_spread(tmp_path):
     rows = [{"step": 3, "reward": 1.1} for _ in range(6)]  # whose mean is not 1.1, by rounding
     page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE)
-    assert table_rows(page, "groups")[0][4] == "0"
+    assert table_rows(page, "groups")[0][4] == "0.000"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_what_a_step_counts_is_said(tmp_path, kind, said):
 
 async def test_groups_by_pass_rate_lead_to_those_groups(datasette):
     page = await get(datasette, PAGE)
-    assert "groups by pass rate · zero signal 2 of 4" in words(page)
+    assert "groups by pass rate · no signal 2 of 4" in words(page)
     bins = page[page.index("Prompt groups by pass rate") :]
     addresses = links(bins[: bins.index("</table>")], "1")
     found = [await prompts(datasette, address.removeprefix(PAGE)) for address in addresses]
@@ -140,7 +140,7 @@ async def test_steps_lead_to_their_neighbours_under_the_same_filters(datasette):
 async def test_trajectories_without_a_step_have_a_page(datasette):
     page = await get(datasette, "/-/rltracer/index/step/1/none")
     assert "No step pass rate" in words(page)
-    assert [row[0] for row in table_rows(page, "groups")] == ["without a step"]
+    assert [row[0] for row in table_rows(page, "groups")] == ["without a step prompt 7 000000000000"]
 
 
 async def test_the_form_keeps_what_it_has_no_field_for(datasette):

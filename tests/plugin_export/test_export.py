@@ -16,7 +16,8 @@ from datasette.app import Datasette
 from datasette.plugins import pm
 from datasette.utils.asgi import Request
 
-from datasette_rltracer.export import BOUNDS, NUMBERS, OWN, SWITCHES, preferences
+from datasette_rltracer.export import BOUNDS, FIELDS, NUMBERS, OWN, SWITCHES, preferences
+from datasette_rltracer.export_page import shortened
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportPreferences
 from tests.export_runs import rollout, uids, write_steps
@@ -127,14 +128,14 @@ def form_fields(html: str) -> dict[str, str]:
     form = re.sub(r"<button.*?>", "", html.partition('<form class="export"')[2].partition("</form>")[0])
     fields = dict(re.findall(r'<input type="(?:number|text|hidden)" name="([^"]+)" value="([^"]*)"', form))
     fields |= dict.fromkeys(re.findall(r'type="checkbox" name="([^"]+)" value="1">', form), "")
-    for name, options in re.findall(r'<select name="([^"]+)">(.*?)</select>', form):
-        fields[name] = re.findall(r'value="([^"]*)" selected', options)[0]
+    for name, options in re.findall(r'<select name="([^"]+)">(.*?)</select>', form, re.DOTALL):
+        fields[name] = (re.findall(r'value="([^"]*)" selected', options) or [""])[0]
     return fields
 
 
 async def test_what_the_form_sends_is_understood(datasette: Datasette, folder: Path) -> None:
     fields = form_fields((await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text)
-    assert set(fields) == OWN - {"_preview"} | {"_table", "success"}
+    assert set(fields) == OWN - {"_preview"} | {"_table", "success", *FIELDS}
     response = await get(datasette, f"/run/trajectories.sft?{urlencode(fields)}")
     assert response.content == from_cli(folder, "--split", "train")
 
@@ -218,6 +219,38 @@ async def test_what_cannot_be_exported_is_a_400(datasette: Datasette, query: str
 )
 async def test_what_a_table_page_has_in_its_address_is_taken(datasette: Datasette, query: str) -> None:
     assert len(await exported(datasette, f"/run/trajectories.sft?{query}")) == 12
+
+
+async def test_a_preview_shows_the_first_rows_with_long_texts_cut(datasette: Datasette) -> None:
+    page = unescape((await get(datasette, "/-/rltracer/run/export?_preview=sft&_acceptance=any")).text)
+    shown = re.findall(r'<pre class="first-row">\n(.*?)</pre>', page, re.DOTALL)
+    first = await exported(datasette, "/run/trajectories.sft")
+    assert [json.loads(row) for row in shown] == first[:2]
+    assert json.loads(shortened({"a": ["x" * 300] * 20})) == {
+        "a": ["x" * 240 + "… (300 characters)"] * 12 + ["… (8 more)"]
+    }
+
+
+async def test_a_row_chooses_by_the_fields_of_the_form(datasette: Datasette) -> None:
+    found = await exported(datasette, "/run/trajectories.sft?run_id=1&step__gte=2&step__lte=2&env=&_acceptance=any")
+    assert found == await exported(datasette, "/run/trajectories.sft?run_id=1&step=2&_acceptance=any")
+    page = unescape((await get(datasette, "/-/rltracer/run/export?run_id=2&step__gte=2")).text)
+    assert '<option value="2" selected>two</option>' in page
+    assert 'name="step__gte" value="2"' in page
+    assert 'type="hidden" name="run_id"' not in page
+
+
+async def test_enter_in_a_field_previews(datasette: Datasette) -> None:
+    page = (await get(datasette, "/-/rltracer/run/export")).text
+    assert 'name="_preview"' in re.findall(r"<button[^>]*>", page)[0]
+
+
+async def test_a_download_that_is_refused_leads_a_person_back_to_the_form(datasette: Datasette) -> None:
+    headers = {"accept": "text/html,*/*"}
+    page = (await get(datasette, "/run/trajectories.sft?_target=99&success=1", 400, headers=headers)).text
+    assert "99 rows were asked for" in page
+    assert 'name="_target" value="99"' in page
+    assert 'type="hidden" name="success" value="1"' in page
 
 
 async def test_names_that_another_plugin_filters_by_are_left_to_it(datasette: Datasette) -> None:

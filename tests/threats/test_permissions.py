@@ -47,7 +47,7 @@ ROUTES: dict[str, tuple[str, tuple[str, ...]]] = {
     "/run/(?P<run>)/charts/(?P<chart>)": (f"{OWN}/run/1/charts/reward", DRAWN_FROM),
     "/run/(?P<run>)/charts/(?P<chart>).json": (f"{OWN}/run/1/charts/reward.json", DRAWN_FROM),
     "/export": (f"{OWN}/export?_preview=sft", MADE_OF),
-    "/search": (f"{OWN}/search?q=pick", ("trajectories", "runs", "shards", "trajectories_text")),
+    "/search": (f"{OWN}/search?q=pick", (*LISTED, "trajectories_text")),
     "/compare": (f"{OWN}/compare?a=2&b=3", ("trajectories", "runs", "shards", "prompt_groups")),
     "/live": (f"{OWN}/live", LISTED),
     "/live/run/(?P<run>)": (f"{OWN}/live/run/1", LISTED),
