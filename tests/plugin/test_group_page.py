@@ -44,7 +44,7 @@ async def rows(datasette, query="", group=1):
 
 
 async def test_the_headline_has_mean_and_spread(datasette):
-    assert "reward 0.5 ± 0.408 0 to 1" in words(await get(datasette, f"{PAGE}/1"))
+    assert "reward 0.500 ± 0.408 0.000 to 1.000" in words(await get(datasette, f"{PAGE}/1"))
 
 
 async def test_equal_rewards_have_no_advantage_of_a_rounding_error(tmp_path):

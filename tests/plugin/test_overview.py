@@ -35,13 +35,13 @@ async def test_every_run_is_a_row(datasette, path):
     rows = table_rows(await get(datasette, path), "runs")
     assert [row[0] for row in rows] == ["old prime-rl", "new prime-rl"]
     assert rows[1][1:4] == ["0 – 2", "12", "6"]
-    assert rows[1][4] == "0.5"
+    assert rows[1][4] == "0.500"
 
 
 async def test_a_run_without_training_is_told_by_its_split(datasette):
     [old, _] = table_rows(await get(datasette, PAGE), "runs")
     assert old[1:4] == ["7", "2", "1"]
-    assert old[4] == "0 eval"
+    assert old[4] == "0.000 eval"
     assert old[8:10] == ["1", "1"]
 
 

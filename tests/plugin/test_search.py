@@ -59,6 +59,16 @@ async def test_printed_metadata_has_the_search_where_there_is_one(folder, is_sea
     assert tables.get("trajectories_text_digests", {}).get("hidden", False) == is_searchable
 
 
+async def test_results_carry_ids_and_a_search_without_any_says_what_helps(datasette):
+    page = await get(datasette, f"{SEARCH}?q=gaskets")
+    assert "trajectory 1 counted" in words(page)
+    assert '<select name="split"><option value="">any</option><option value="train">train</option></select>' in page
+    nothing = words(await get(datasette, f"{SEARCH}?q=absent+words&split=train"))
+    assert "Looked for absent words in prompts and messages. All words have to occur in one trajectory" in nothing
+    assert "write OR between them, or word* for all that begin so. Search without the filters" in nothing
+    assert '<option value="x" selected>x</option>' in await get(datasette, f"{SEARCH}?q=absent&split=x")
+
+
 @pytest.mark.parametrize(
     ("query", "trajectories"),
     [

@@ -53,3 +53,8 @@ async def test_a_hostile_name_of_a_database_stays_text(folder, serve):
     for path in ("/", datasette.urls.database(name)):
         page = await get(datasette, str(path))
         assert "<b>x" not in page
+
+
+async def test_what_sqlite_keeps_for_itself_is_no_table_to_look_at(datasette):
+    page = (await datasette.client.get("/run.json")).json()
+    assert {table["name"]: table["hidden"] for table in page["tables"]}["sqlite_sequence"] is True
