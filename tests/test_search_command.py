@@ -1,0 +1,241 @@
+"""`rltracer search` and `search_text`: what is found, on lines that fit, and what is said where nothing is."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite import QueryError, search_text
+from rltracer_sqlite.adapter import WhichRunError
+from rltracer_sqlite.cli.columns import ending, width_of
+from rltracer_sqlite.index.database import IndexFileError
+from rltracer_sqlite.sources.base import LocatorError
+from tests.commands import indexed, rltracer, sentence
+from tests.layouts.records import Record, message, nodes_of, trace
+
+FAR = "word " * 200
+TRACES = {
+    1: [
+        trace([message("user", "Why?"), message("assistant", f"{FAR}the gasket leaks {FAR}")], id="far", reward=1.0),
+        trace([message("user", "Hm\x1b[31m"), message("assistant", "no\u202egasket")], id="steers", reward=0.0),
+    ],
+    2: [
+        trace(nodes=nodes_of([message("user", "Pick."), message("assistant", "left gasket"),
+                              message("assistant", "right")], [None, 0, 0]), id="forked", reward=None),
+        trace([message("user", "漢字" * 60 + " gasket " + "漢字" * 60), message("assistant", "ok")], id="wide", info={"env_name": "math"}),
+    ],
+}  # fmt: skip
+
+
+def write_run(root: Path, traces: dict[int, list[Record]]) -> Path:
+    for step, records in traces.items():
+        file = root / f"rollouts/step_{step}/train/all/traces.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the index of a run beside it, with its full text, for tests that only read it."""
+    folder = tmp_path_factory.mktemp("search")
+    assert indexed(folder / "x.sqlite", write_run(folder / "run", TRACES), "--fts").returncode == 0
+    return folder / "x.sqlite"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Return such an index that a test may change."""
+    assert indexed(tmp_path / "x.sqlite", write_run(tmp_path / "run", TRACES), "--fts").returncode == 0
+    return tmp_path / "x.sqlite"
+
+
+def told(*arguments: object) -> list[dict[str, Any]]:
+    """Return what the command says as JSON."""
+    done = rltracer("search", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("asked", "uids"),
+    [
+        (["gasket"], ["wide", "forked", "steers", "far"]),  # the newest first
+        (["gaskets", "leaking"], ["far"]),
+        (['"leaks gasket"'], []),
+        (["gask*", "NOT", "leaks"], ["wide", "forked", "steers"]),
+        (["leaks OR right"], ["forked", "far"]),
+        (["NEAR(left gasket, 2)"], ["forked"]),
+        (["gasket", "--step", 1], ["steers", "far"]),
+        (["gasket", "--steps", "2-"], ["wide", "forked"]),
+        (["gasket", "--outcome", "correct"], ["far"]),
+        (["gasket", "--outcome", "incorrect", "--split", "train"], ["steers"]),
+        (["gasket", "--outcome", "unscored", "--step", 2], ["wide", "forked"]),
+        (["gasket", "--run", "run", "--limit", 1], ["wide"]),
+        (["gasket", "--env", "math"], ["wide"]),
+    ],
+)
+def test_the_words_of_the_page_and_filters_find(database: Path, asked: Sequence[object], uids: list[str]) -> None:
+    assert [one["uid"] for one in told(database, *asked)] == uids
+
+
+def test_json_says_where_the_match_stands(database: Path) -> None:
+    [found] = told(database, "left")
+    assert list(found)[:7] == ["id", "uid", "run", "step", "split", "env", "success"]
+    assert (found["branch"], found["message"], found["role"], found["matches"]) == (1, 1, "assistant", 1)
+    assert (found["success"], found["reward"], found["snippet"], found["problem"]) == (None, None, "left gasket", None)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_lines_fit_the_terminal_and_show_the_match(
+    database: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    head, *lines, last = rltracer("search", database, "gasket").stdout.splitlines()
+    assert len(lines) == 4
+    assert max(map(width_of, [head, *lines, last])) <= columns
+    assert all("gasket" in line for line in lines)
+    assert last == "4 of 4 trajectories"
+    assert lines[3].split()[:5] == ["1", "1", "train", "yes", "1.000"]
+
+
+def test_what_steers_a_terminal_is_made_visible(database: Path) -> None:
+    for how in ([], ["--json"]):
+        out = rltracer("search", database, "hm", *how).stdout
+        assert "Hm" in out
+        assert "\x1b" not in out
+    assert "\u202e" not in rltracer("search", database, "gasket", "--step", 1).stdout
+
+
+def test_a_limit_says_how_many_there_are(database: Path) -> None:
+    done = rltracer("search", database, "gasket", "--limit", 3)
+    assert done.stdout.splitlines()[-1] == "3 of 4 trajectories"
+    assert done.stderr == ""
+
+
+def test_no_match_says_how_many_were_searched(database: Path) -> None:
+    assert rltracer("search", database, "unheard").stdout == "No match in 4 trajectories.\n"
+    assert rltracer("search", database, "unheard", "--step", 1).stdout == "No match in 2 trajectories.\n"
+    done = rltracer("search", database, "unheard", "--json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "No match in 4 trajectories.\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "said"),
+    [
+        (['"gasket'], 2, "A quotation mark is not closed."),
+        (["gasket", "AND"], 2, "Something must follow AND."),
+        ([" "], 2, "There is nothing to search for."),
+        ([], 2, "Missing argument 'WORDS...'"),
+        (["gasket", "--run", "other"], 2, "The index has no run 'other'. It holds: run."),
+        (["gasket", "--step", 1, "--steps", "1-2"], 2, "give one of them"),
+        (["gasket", "--steps", "2-1"], 2, "ends before it begins"),
+        (["gasket", "--limit", 0], 2, "'--limit'"),
+        (["gasket", "--step", 9], 1, "run has no trajectory with step 9. It has steps 1 to 2"),
+        (["gasket", "--split", "eval"], 1, "It has steps 1 to 2; split train"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(database: Path, asked: Sequence[object], code: int, said: str) -> None:
+    assert said in sentence(rltracer("search", database, *asked), code)
+
+
+def test_an_index_without_full_text_says_how_to_make_it(own: Path) -> None:
+    assert rltracer("fts", own, "--remove").returncode == 0
+    said = f"{own} has no full text yet. Make it with: rltracer fts {own}"
+    assert sentence(rltracer("search", own, "gasket")) == said
+    with pytest.raises(IndexFileError, match="no full text yet"):
+        search_text(own, "gasket")
+
+
+def test_trajectories_that_came_later_are_counted(own: Path) -> None:
+    write_run(own.parent / "run", {3: [trace([message("user", "gasket"), message("assistant", "ok")])]})
+    assert indexed(own, own.parent / "run").returncode == 0
+    done = rltracer("search", own, "gasket")
+    assert done.stdout.splitlines()[-1] == "4 of 4 trajectories"
+    assert done.stderr.startswith("1 trajectory came later")
+
+
+def test_a_record_that_cannot_be_read_says_so_in_its_line(own: Path) -> None:
+    (own.parent / "run/rollouts/step_2/train/all/traces.jsonl").unlink()
+    done = rltracer("search", own, "gasket")
+    lost, gone, *lines, last = done.stdout.splitlines()[1:]
+    assert all("(" in line and "gasket" not in line for line in (lost, gone))
+    assert all("gasket" in line for line in lines)
+    assert (done.returncode, last) == (0, "4 of 4 trajectories")
+    assert [one["snippet"] is None and bool(one["problem"]) for one in told(own, "gasket")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_where_no_record_can_be_read_the_reason_and_the_exit_code_say_so(own: Path) -> None:
+    (own.parent / "run/rollouts/step_2/train/all/traces.jsonl").unlink()
+    done = rltracer("search", own, "gasket", "--step", 2)
+    assert len(done.stdout.splitlines()) == 3
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: No record that was found can be read. ")
+
+
+def test_several_runs_are_told_apart(tmp_path: Path) -> None:
+    said = {name: [trace([message("user", "gasket"), message("assistant", name)])] for name in ("a", "b")}
+    runs = [write_run(tmp_path / name, {1: traces}) for name, traces in said.items()]
+    assert indexed(tmp_path / "x.sqlite", *runs, "--fts").returncode == 0
+    head, *lines, _ = rltracer("search", tmp_path / "x.sqlite", "gasket").stdout.splitlines()
+    assert head.split()[:2] == ["id", "run"]
+    assert [line.split()[1] for line in lines] == ["b", "a"]
+    assert [one["run"] for one in told(tmp_path / "x.sqlite", "gasket", "--run", "a")] == ["a"]
+    assert [one.run for one in search_text(tmp_path / "x.sqlite", "gasket", run=2)] == ["b"]
+
+
+def test_python_gets_matches_that_load(database: Path) -> None:
+    [found] = search_text(database, "leaking", step=1, outcome="correct")
+    assert (found.uid, found.run, found.success, found.problem) == ("far", "run", True, None)
+    assert found.snippet is not None
+    assert [found.snippet[first:last] for first, last in found.marks] == ["leaks"]
+    assert found.branch is not None
+    assert found.message is not None
+    said = found.load().branches[found.branch - 1][found.message]
+    assert (said["role"], found.snippet in said["content"]) == (found.role, True)
+    assert len(search_text(str(database), "gasket", limit=None, step_start=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"words": "NOT gasket"}, QueryError),
+        ({"run": "other"}, WhichRunError),
+        ({"outcome": "passed"}, ValueError),
+    ],
+    ids=["words", "run", "outcome"],
+)
+def test_python_raises_for_what_cannot_be_meant(
+    database: Path, options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=r"\."):
+        search_text(database, **{"words": "gasket", **options})
+
+
+def test_a_folder_that_nobody_vouched_for_is_not_read(own: Path) -> None:
+    with sqlite3.connect(own) as connection:
+        connection.execute("update runs set root = '/etc'")
+    connection.close()
+    [first, *_] = search_text(own, "gasket")
+    assert first.problem is not None
+    assert "rltracer roots add" in first.problem
+    with pytest.raises(LocatorError, match="roots add"):
+        first.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [("abc", 3, "abc"), ("abcd", 3, "…cd"), ("漢字漢", 4, "…漢"), ("abc", 1, ""), ("", 0, "")],
+)
+def test_the_end_of_a_line_is_kept(text: str, width: int, expected: str) -> None:
+    assert ending(text, width) == expected
