@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,17 +21,18 @@ from tests.commands import indexed, rltracer, sentence
 from tests.layouts.records import Record, message, nodes_of, trace
 
 FAR = "word " * 200
+FORKED = [message("user", "Pick."), message("assistant", "left gasket"), message("assistant", "right")]
+WIDE = "漢字" * 60 + " gasket " + "漢字" * 60
 TRACES = {
     1: [
         trace([message("user", "Why?"), message("assistant", f"{FAR}the gasket leaks {FAR}")], id="far", reward=1.0),
         trace([message("user", "Hm\x1b[31m"), message("assistant", "no\u202egasket")], id="steers", reward=0.0),
     ],
     2: [
-        trace(nodes=nodes_of([message("user", "Pick."), message("assistant", "left gasket"),
-                              message("assistant", "right")], [None, 0, 0]), id="forked", reward=None),
-        trace([message("user", "漢字" * 60 + " gasket " + "漢字" * 60), message("assistant", "ok")], id="wide", info={"env_name": "math"}),
+        trace(nodes=nodes_of(FORKED, [None, 0, 0]), id="forked"),
+        trace([message("user", WIDE), message("assistant", "ok")], id="wide", info={"env_name": "math"}),
     ],
-}  # fmt: skip
+}
 
 
 def write_run(root: Path, traces: dict[int, list[Record]]) -> Path:
@@ -192,6 +195,22 @@ def test_several_runs_are_told_apart(tmp_path: Path) -> None:
     assert [line.split()[1] for line in lines] == ["b", "a"]
     assert [one["run"] for one in told(tmp_path / "x.sqlite", "gasket", "--run", "a")] == ["a"]
     assert [one.run for one in search_text(tmp_path / "x.sqlite", "gasket", run=2)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [(["--help"], "sqlite3 msgspec orjson datasette"), (["gasket"], "datasette sqlite_utils tokenizers zstandard")],
+    ids=["help", "a search"],
+)
+def test_nothing_heavy_is_imported(database: Path, arguments: list[str], heavy: str) -> None:
+    code = (
+        f"import sys; sys.argv[1:] = {['search', str(database), *arguments]!r}\n"
+        "from rltracer_sqlite.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {heavy.split()} if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
 
 
 def test_python_gets_matches_that_load(database: Path) -> None:

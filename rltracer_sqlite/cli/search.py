@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
@@ -17,16 +16,17 @@ from ..amounts import plural
 from . import CONTEXT, json_line, printable
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
-from .report import writes_to_terminal
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from ..search import Among, Hit
 
     Found = tuple[dict[str, Any], Hit]
 
 LIMIT = 20
 LONGEST_RUN = 16
-SUCCESS = {1: "yes", 0: "no", None: "–"}
+SUCCESS = {1: "yes", 0: "no"}
 
 
 @click.command("search", context_settings=CONTEXT)
@@ -68,6 +68,7 @@ def command(
       rltracer search run.sqlite 'sandbox*' --limit 1000 --json > found.jsonl
     """
     from ..search import QueryError, count_searched, full_text_query, open_searchable
+    from .report import writes_to_terminal
 
     try:
         query = full_text_query(" ".join(words))
@@ -135,6 +136,7 @@ def _json(found: Found) -> str:
 def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, among: Among) -> Iterator[str]:
     from ..index.queries import runs
     from ..search import found_summary
+    from .report import writes_to_terminal
 
     names, width = [run.name for run in runs(connection)], screen_width()
     run_width = min(max(map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
@@ -153,7 +155,7 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
 def _line(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> str:
     run = f"  {cell(row['run'], run_width)}" if run_width else ""
     step = "–" if row["step"] is None else str(row["step"])
-    numbers = f"{SUCCESS[row['success']]:>7}  {decimal(row['reward']):>7}"
+    numbers = f"{SUCCESS.get(row['success'], '–'):>7}  {decimal(row['reward']):>7}"
     facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}  "
     problem = hit.error or hit.problem
     said = f"({problem})" if problem else _around_match(hit, width - width_of(facts))

@@ -47,7 +47,7 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
     run = tmp_path / f"run{STEERING[:6]}"
     append(run / "step_1/train/all/traces.jsonl", found, "{broken" + STEERING)
     database = tmp_path / "x.sqlite"
-    assert indexed(database, run, "--name", STEERING).returncode == 0
+    assert indexed(database, run, "--name", STEERING, "--fts").returncode == 0
     return run, database
 
 
@@ -64,6 +64,9 @@ COMMANDS: dict[str, list[str]] = {
     "success": ["success", "{db}"],
     "analyze": ["analyze", "{db}", "-o", "{tmp}/analysis"],
     "fts": ["fts", "{db}"],
+    "a search": ["search", "{db}", "q"],
+    "a search as JSON": ["search", "{db}", "q", "--json"],
+    "a search that cannot be meant": ["search", "{db}", '"' + STEERING],
     "export": ["export", "{db}", "--mode", "sft", "-o", "{tmp}/" + STEERING[:6] + ".jsonl"],
     "a dry run": ["export", "{db}", "--mode", "sft", "--dry-run"],
     "roots": ["roots"],
