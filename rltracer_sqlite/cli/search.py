@@ -157,7 +157,7 @@ def _line(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> str:
     step = "–" if row["step"] is None else str(row["step"])
     numbers = f"{SUCCESS.get(row['success'], '–'):>7}  {decimal(row['reward']):>7}"
     facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}  "
-    problem = hit.error or hit.problem
+    problem = " ".join(filter(None, (hit.problem, hit.error)))
     said = f"({problem})" if problem else _around_match(hit, width - width_of(facts))
     return cut(facts + said, width)
 
