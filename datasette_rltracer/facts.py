@@ -73,6 +73,13 @@ def brief(value: Any) -> str | None:
     return (f"{value:.2g}" if is_lost else decimals).replace("-", "−")
 
 
+def rough(value: Any) -> str | None:
+    """Return a number for the bounds of a scale, which may be of any size: three significant digits of a fraction."""
+    if isinstance(value, float) and math.isfinite(value) and abs(value) < 1000:
+        return f"{value + 0.0:.3g}".replace("-", "−")
+    return brief(value)
+
+
 def instant(seconds: Any) -> str | None:
     """Return a Unix time as a UTC date and time, or None where it is none."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):

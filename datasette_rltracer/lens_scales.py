@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .facts import brief
+from .facts import rough
 
 NEGATIVE, ZERO, POSITIVE = ("n4", "n3", "n2", "n1"), "z", ("p1", "p2", "p3", "p4")
 SURPRISE = ("s7", "s6", "s5", "s4", "s3", "s2", "s1", "s0")
@@ -41,12 +41,12 @@ class Scale:
     def steps(self) -> list[Step]:
         """Return the legend."""
         inner = [_between(low, high) for low, high in zip(self.bounds, self.bounds[1:], strict=False)]
-        words = [f"below {brief(self.bounds[0])}", *inner, f"from {brief(self.bounds[-1])}"]
+        words = [f"below {rough(self.bounds[0])}", *inner, f"from {rough(self.bounds[-1])}"]
         return [Step(look, said) for look, said in zip(self.looks, words, strict=True)]
 
 
 def _between(low: float, high: float) -> str:
-    return "0" if low == -high and abs(low) == SMALLEST else f"{brief(_zero(low))} to {brief(_zero(high))}"
+    return "0" if low == -high and abs(low) == SMALLEST else f"{rough(_zero(low))} to {rough(_zero(high))}"
 
 
 def _zero(value: float) -> float:

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from datasette_rltracer.facts import MOST_FACTS, counted, instant, moment, number, sections
+from datasette_rltracer.facts import MOST_FACTS, brief, counted, instant, moment, number, sections
 from datasette_rltracer.reading import offered_tools, recorded_errors
 
 
@@ -62,6 +62,28 @@ def test_a_kept_time_is_shown_as_it_is_read(kept, shown):
 )
 def test_numbers(value, shown):
     assert number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.9, "0.900"),
+        (0.0373, "0.037"),
+        (1.125, "1.125"),
+        (-0.0, "0.000"),
+        (-0.5, "−0.500"),
+        (0.00012, "0.00012"),
+        (20.0, "20.0"),
+        (523.375, "523.4"),
+        (1234.6, "1,235"),
+        (3, "3"),
+        (math.inf, "inf"),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_numbers_of_a_column(value, shown):
+    assert brief(value) == shown
 
 
 @pytest.mark.parametrize(
