@@ -145,6 +145,22 @@ def test_a_real_server_reads_a_step_when_it_is_opened(tmp_path: Path) -> None:
     assert json.dumps(sorted(path.name for path in (tmp_path / "runs").iterdir())) == '["first"]'
 
 
+def test_the_demo_prints_the_address_of_its_overview(demo: Path) -> None:
+    index = str(demo / "x.sqlite")
+    line = f"from pathlib import Path; from rltracer_sqlite.cli.demo import serve; serve(Path({index!r}), 0)"
+    server = subprocess.Popen(
+        [sys.executable, "-c", line], env=safe_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        assert server.stdout
+        address = server.stdout.readline().decode().partition("  (")[0]
+        assert address.endswith("/-/rltracer/x/")
+        assert "prime-rl" in opened(address)
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
 def opened(address: str, until: str = "", seconds: float = 60) -> str:
     """Return a page, asked for until it is there and holds some words."""
     end = time.monotonic() + seconds
