@@ -62,7 +62,7 @@ async def test_a_row_leads_to_its_trajectory_by_its_number_and_shows_its_id(data
     found = await sql_rows(datasette, sql_link(page, "trajectories"))
     for row, cells in zip(found, table_rows(page, "trajectories"), strict=True):
         assert f"/trajectory/{row['id']}" in links(page, str(row["id"]))[0]
-        assert cells[0].endswith(f" {row['id']} {row['uid'][:11]}…")
+        assert cells[0].endswith(f" {row['id']} {row['uid'][:8]}…")
         assert f'title="{row["uid"]}"' in page
 
 
