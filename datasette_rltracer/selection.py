@@ -104,7 +104,9 @@ def read_selection(request: Any, table: str, columns: Iterable[str], others: Ite
             continue  # what a form sends of a field that was left empty
         elif is_filter(name, known) and (name, value) not in chosen:
             chosen.append((name, value))
-    selection = Selection(table, (), chosen[:MOST_FILTERS], order)
+    selection = Selection(table, (), chosen, order)
+    if len(chosen) > MOST_FILTERS:
+        raise BadRequest(f"An address of these pages may have {MOST_FILTERS} filters; this one has {len(chosen)}.")
     if len(urlencode(selection.pairs)) > LONGEST_SELECTION:
         raise BadRequest("The filters in this address are too long for a page; the table of Datasette takes them.")
     return selection

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite import RLTracer
+from rltracer_sqlite.browse.find import several_runs
 from rltracer_sqlite.sources.base import LocatorError
 from tests.commands import indexed as index
 from tests.commands import rltracer, sentence
@@ -32,9 +33,25 @@ def test_a_folder_of_several_systems_is_not_read_as_a_run_of_one(tmp_path: Path)
     assert rows(tmp_path / "y.sqlite", "select name, source from runs") == [("one", "verl")]
 
 
-def test_a_run_may_have_chats_and_two_folders_of_its_own_system(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("files", "is_refused"),
+    [
+        (["a/rollout_data/1.jsonl", "b/rollout_data/1.jsonl"], True),
+        (["a/completions.jsonl", "b/completions.jsonl"], True),
+        (["a/rollout_data/1.jsonl", "b/rollout_data/2.jsonl"], False),  # a run that went on in another folder
+        (["rollout_data/1.jsonl", "validation_data/1.jsonl"], False),
+        (["sampled/1.jsonl", "checked/1.jsonl"], False),  # folders that a person named
+    ],
+)
+def test_runs_of_one_system_are_not_merged_either(tmp_path: Path, files: list[str], is_refused: bool) -> None:
+    for file in files:
+        (tmp_path / "runs" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "runs" / file).touch()
+    assert bool(several_runs(tmp_path / "runs")) == is_refused
+
+
+def test_a_run_may_have_chats_beside_it(tmp_path: Path) -> None:
     verl(tmp_path / "run/first")
-    verl(tmp_path / "run/second")
     chat(tmp_path / "run/data")
     assert index(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
 

@@ -11,6 +11,7 @@ from rltracer_sqlite.cli.columns import width_of, wrapped
 from rltracer_sqlite.cli.prompts import chosen
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
+from tests.layouts import append, message, trace
 from tests.test_index_summary import TRACES, make_run
 
 
@@ -22,7 +23,7 @@ def test_steps_are_listed_with_what_the_index_knows(demo: Path) -> None:
     listed = [json.loads(line) for line in rltracer("inspect", "--run", database, "--json").stdout.splitlines()]
     assert [tuple(fact.values()) for fact in listed] == rows(
         database,
-        "select step, split, trajectories, prompt_groups, pass_rate, reward_mean from steps order by step, split",
+        "select step, split, trajectories, prompt_groups, pass_rate, reward_mean, 0 from steps order by step, split",
     )
     assert f"{listed[-1]['pass_rate']:.3f}" in done.stdout.splitlines()[-1]
 
@@ -50,6 +51,16 @@ def test_prompts_of_a_step_are_listed_by_split_with_their_rates(demo: Path) -> N
     shown = rltracer("inspect", database, "--step", 8).stdout
     assert shown.startswith("15 prompts in step 8\n")
     assert "  eval  " in shown
+
+
+def test_what_has_vanished_is_told_beside_its_step(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", 3)
+    append(run / "rollouts" / TRACES.format(4), trace([message("user", "?"), message("assistant", "!")], id="b"))
+    indexed(tmp_path / "x.sqlite", run)
+    (run / "rollouts" / TRACES.format(3)).unlink()
+    indexed(tmp_path / "x.sqlite", run)
+    lines = rltracer("inspect", tmp_path / "x.sqlite").stdout.splitlines()
+    assert [line.split()[-2:] == ["1", "gone"] for line in lines[2:]] == [True, False]
 
 
 def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> None:

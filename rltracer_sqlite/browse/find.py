@@ -111,14 +111,19 @@ def several_runs(root: Path) -> list[str]:
     for path, what in walk(root, SKIPPED_FOLDERS):
         if what != FILE or not _may_be_rollouts(path):
             continue
-        layout, match = _layout_of(f"{base}/{path.removesuffix(PACKED)}")
-        if match is None or layout == "evals":
+        place = f"{base}/{path.removesuffix(PACKED)}"
+        layout, match = _layout_of(place)
+        told = match is not None or convention(place)
+        if layout == "evals" or not told:
             continue
-        folder, _ = run_of(root, path)
+        folder, is_known = run_of(root, path)
         if folder == HERE:
             return []
         folders.add(folder)
-        is_shared = places.setdefault(match[0].strip("/"), folder) != folder or is_shared
+        inside = match[0].strip("/") if match else path.removeprefix(f"{folder}/")
+        # A name such as 1.jsonl alone tells of no run: anything may be called so.
+        if is_known or "/" in inside:
+            is_shared = places.setdefault(inside, folder) != folder or is_shared
     return sorted(folders) if is_shared else []
 
 

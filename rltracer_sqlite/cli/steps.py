@@ -12,7 +12,7 @@ from .columns import cell, cut, decimal, screen_width, wrapped
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
 
-FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean")
+FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean", "gone")
 
 
 def step_lines(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:
@@ -35,7 +35,8 @@ def step_lines(adapter: IndexedAdapter, as_json: bool) -> Iterator[str]:
         step = "no step" if fact["step"] is None else f"step {fact['step']}"
         numbers = f"{_count(fact['trajectories']):>12}  {_count(fact['prompt_groups']):>6}"
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
-        yield cut(f"  {step:9}  {cell(fact['split'], 5)}  {numbers}  {rates}", width)
+        gone = f"  {fact['gone']:,} gone" if fact["gone"] else ""
+        yield cut(f"  {step:9}  {cell(fact['split'], 5)}  {numbers}  {rates}{gone}", width)
     if any(fact["trajectories"] is None for fact in places):
         how = "--step N reads one, " if adapter.refreshes else ""
         yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)

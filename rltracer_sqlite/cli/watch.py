@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -64,14 +64,14 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
         text = _text_follower(database) if options.fts else None
         with Watch(database, runs, text, options.jobs, options.executor) as watch:
             status.say(f"Watching; stop with Ctrl-C. Look at it with: datasette {database}" if status.is_shown else "")
-            progress, last_id = _progress(status, stopping), watch.first_id
+            progress, told = _progress(status, stopping), Told(watch.first_id, _gone(watch.connection))
             while not stopping.is_asked:
                 try:
                     look = watch.look(progress)
                 except Stopped:
                     break
                 read += look.read_bytes
-                last_id = _log(watch, look, last_id) if is_logged else last_id
+                told = _log(watch, look, told) if is_logged else told
                 status.say(" ".join(_troubles(runs, look)))
                 status.show(_state(watch))
                 stopping.sleep(every)
@@ -81,18 +81,29 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
             click.echo(printable(_summary(database, time.monotonic() - started, read, *found)))
 
 
-def _log(watch: Watch, look: Look, last_id: int) -> int:
-    """Print a line of a log where a look found something; return the highest id of a trajectory until now."""
+class Told(NamedTuple):
+    """What the log has told so far: the highest id of a trajectory, and how many files have vanished."""
+
+    last_id: int
+    gone: int
+
+
+def _log(watch: Watch, look: Look, told: Told) -> Told:
+    """Print a line of a log where a look found something, new bytes or files that vanished or came back."""
     from ..amounts import plural, size
 
-    if not look.read_bytes:
-        return last_id
-    now = watch.last_id()
-    found = [f"read {size(look.read_bytes)}", plural(max(now - last_id, 0), "new trajectory")]
+    now = Told(watch.last_id(), _gone(watch.connection))
+    if not look.read_bytes and now.gone == told.gone:
+        return told
+    found = [f"read {size(look.read_bytes)}", plural(max(now.last_id - told.last_id, 0), "new trajectory")]
     line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {', '.join([*found, *_counts(watch)])}"
     click.echo(printable(line))
     sys.stdout.flush()  # whoever follows the log sees it now, and not when a buffer is full
     return now
+
+
+def _gone(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("select count(*) from shards where state = 'gone'").fetchone()[0])
 
 
 def _finder(root: Root, options: Options) -> Any:
@@ -134,7 +145,7 @@ def _state(watch: Watch) -> str:
 
 
 def _counts(watch: Watch) -> list[str]:
-    """Return how much there is, the last step, and what is not finished yet or could not be read."""
+    """Return how much there is, the last step, and what is not finished yet, has vanished or could not be read."""
     from ..amounts import plural
 
     step, waiting, problems = watch.connection.execute(
@@ -146,6 +157,7 @@ def _counts(watch: Watch) -> list[str]:
     parts = [f"{_count(watch.connection):,} in all"]
     parts += [f"step {step}"] if step is not None else []
     parts += [plural(waiting, "unfinished line")] if waiting else []
+    parts += [f"{plural(gone, 'file')} gone"] if (gone := _gone(watch.connection)) else []
     return [*parts, *([plural(problems, "problem")] if problems else [])]
 
 

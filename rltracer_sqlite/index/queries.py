@@ -100,11 +100,22 @@ def steps(connection: sqlite3.Connection, run_id: int) -> list[int | None]:
 
 
 def step_facts(connection: sqlite3.Connection, run_id: int) -> list[dict[str, Any]]:
-    """Return what is known of each step and split of a run; the counts of one that was not read yet are None."""
+    """Return what is known of each step and split of a run; the counts of one that was not read yet are None.
+
+    `gone` counts the trajectories whose file has vanished.
+    """
     rows = connection.execute(
         """
         select step, split, iif(indexed_at is null, null, trajectories) as trajectories,
-            iif(indexed_at is null, null, prompt_groups) as prompt_groups, pass_rate, reward_mean
+            iif(indexed_at is null, null, prompt_groups) as prompt_groups, pass_rate, reward_mean,
+            iif(
+                exists (select 1 from shards s where s.run_id = steps.run_id and s.state = 'gone'),
+                (
+                    select count(*) from trajectories t
+                    where t.run_id = steps.run_id and t.step is steps.step and t.split is steps.split and t.gone = 1
+                ),
+                0
+            ) as gone
         from steps where run_id = ? order by step is null, step, split
         """,
         (run_id,),
