@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,33 @@ def test_an_early_parquet_file(tmp_path: Path, tokenizer: TextTokenizer, with_te
     trajectory = load(tmp_path, file, rows[2], tokenizer)
     assert trajectory.messages[-1]["content"] == "6"
     assert trajectory.tokens.ids == SAMPLES[2].ids
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [{"list": [3]}, [[3]], ["a"], [1.5], [None], [-1], [2**40], "abc", [True]],
+    ids=["object", "lists", "texts", "fractions", "null", "negative", "large", "text", "truth"],
+)
+def test_a_row_whose_ids_are_none_is_a_problem(tmp_path: Path, ids: Any) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"input_tokens": [[1, 2]], "output_tokens": [ids]}), tmp_path / "a.parquet")
+    found = scan(tmp_path, tmp_path / "a.parquet")
+    assert entries(found) == []
+    assert problems(found) == ["row 1 is not readable: output_tokens is no list of token ids"]
+
+
+def test_what_else_an_early_row_holds_may_be_anything(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    good = {"input_tokens": [1], "output_tokens": [2]}
+    row = {**good, "output_logprobs": {"a": 1}, "rewards": [1.0], "seed": {"b": b"c"}, "problem_id": b"d"}
+    parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "a.parquet")
+    found = scan(tmp_path, tmp_path / "a.parquet")
+    [entry] = entries(found)
+    assert (entry.reward, entry.data_idx) == (None, None)
+    assert problems(found) == ["read in part: output_logprobs is no list"]
+    shown = load(tmp_path, tmp_path / "a.parquet", entry)
+    assert json.dumps(shown.metadata)
+    assert shown.tokens.ids == [1, 2]
 
 
 def test_without_pyarrow_the_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

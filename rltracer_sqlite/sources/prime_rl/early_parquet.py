@@ -23,8 +23,12 @@ def parquet_rows(reader: ByteReader, name: str) -> Iterator[Found]:
     table, size, item = _opened(reader, name), reader.size(), 0
     try:
         for row in batched_rows(table, _columns(table)):
-            sample, remarks = _sample(row, item)
             item += 1
+            try:
+                sample, remarks = _sample(row, item - 1)
+            except ValueError as error:
+                yield Problem(item, 0, size, f"row {item:,} is not readable: {error}")
+                continue
             yield Batch(0, size, item, [sample], remarks)
     except ParquetError as error:
         yield Problem(item + 1, 0, size, f"not readable from row {item + 1:,} on: {error}")
@@ -43,7 +47,7 @@ def load_parquet_row(root: Root, path: str, item: int | None) -> Sample:
                         part = table.read_row_group(group, columns=_columns(table)).slice((item or 0) - first, 1)
                         return _sample(part.to_pylist()[0], item)[0]
                     first += rows
-    except ParquetError as error:
+    except (ParquetError, ValueError) as error:
         raise LocatorError(f"{path} cannot be read: {error}.") from None
     except NotRollouts as error:
         raise LocatorError(f"{path} has changed since it was indexed: {error}. Index the run again.") from None
@@ -74,17 +78,32 @@ def _columns(table: Any) -> list[str]:
 
 
 def _sample(row: Mapping[str, Any], item: int | None) -> tuple[Sample, list[str]]:
-    prompt, completion = row.get("input_tokens") or [], row.get("output_tokens") or []
+    """Return the sample of a row, and remarks about what could not be used. Raises ValueError."""
+    prompt, completion = _ids(row, "input_tokens"), _ids(row, "output_tokens")
     sample = Sample(prompt + completion, bytes(len(prompt)) + b"\1" * len(completion), {}, item)
     remarks = []
     logprobs = row.get("output_logprobs")
-    if logprobs and len(logprobs) == len(completion):
-        sample.streams["inference_logprobs"] = [None] * len(prompt) + logprobs
-    elif logprobs:
+    if isinstance(logprobs, list) and len(logprobs) == len(completion):
+        sample.streams["inference_logprobs"] = [None] * len(prompt) + [finite(value) for value in logprobs]
+    elif isinstance(logprobs, list) and logprobs:
         remarks.append(f"output_logprobs has {len(logprobs):,} values for {len(completion):,} tokens")
+    elif logprobs is not None and logprobs != []:
+        remarks.append("output_logprobs is no list")
     sample.advantage, sample.reward = finite(row.get("advantages")), finite(row.get("rewards"))
     sample.facts = {"generation": "parquet"}
-    sample.facts.update((name, row[name]) for name in FACTS if row.get(name) is not None)
+    sample.facts.update((name, row[name]) for name in FACTS if _is_fact(row.get(name)))
     if isinstance(row.get("prompt"), str) and isinstance(row.get("completion"), str):
         sample.text = (row["prompt"], row["completion"])
     return sample, remarks
+
+
+def _ids(row: Mapping[str, Any], name: str) -> list[int]:
+    recorded = row.get(name)
+    ids: list[int] = [] if recorded is None else recorded
+    if not isinstance(ids, list) or not all(type(token) is int and 0 <= token < 2**32 for token in ids):
+        raise ValueError(f"{name} is no list of token ids")
+    return ids
+
+
+def _is_fact(value: Any) -> bool:
+    return isinstance(value, (int, str)) or finite(value) is not None
