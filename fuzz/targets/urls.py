@@ -20,6 +20,7 @@ BASE = "/-/rltracer/run"
 DATASETTE_SAYS = (
     "Cannot sort table by",
     "Invalid format",
+    "local variable",  # of its reader of facets, for a name such as _facets
     "null character",
     "no such column",
     "syntax error",
