@@ -6,6 +6,8 @@ called there.
 
 from __future__ import annotations
 
+import sys
+
 from datasette import hookimpl
 
 from rltracer_sqlite.charts import provide_square_root
@@ -147,3 +149,21 @@ def prepare_jinja2_environment(env):
     env.filters["rltracer_exact"] = text.exact
     env.filters["rltracer_formatted"] = blocks.formatted
     env.filters["rltracer_plain"] = text.plain
+
+
+def _make_known() -> None:
+    """Have Datasette look for these hooks once more, where it saw this module before it had any.
+
+    Datasette loads its plugins with the first of its modules that needs them: where that was imported from here, it has
+    registered a module that was half done, and would serve no page of it.
+    """
+    from datasette.plugins import pm
+
+    module = sys.modules[__name__]
+    name = pm.get_name(module)
+    if name is not None and not pm.get_hookcallers(module):
+        pm.unregister(module)
+        pm.register(module, name=name)
+
+
+_make_known()
