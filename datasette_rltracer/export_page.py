@@ -28,6 +28,7 @@ from .export import (
     run_specs,
 )
 from .frame import STYLES, render
+from .lists import LONGEST_TEXT as LONGEST_NAME
 from .lists import Query, answers
 from .stream import Visitor
 
@@ -105,7 +106,8 @@ async def _choices(
     runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
     found = []
     for name, label, rows in (("run_id", "run", runs.rows), ("env", "environment", envs.rows)):
-        options = [(row["value"], str(row["label"])) for row in rows]
+        # What is longer than any name that an index keeps cannot be chosen: the page would repeat it.
+        options = [(row["value"], label) for row in rows if len(label := str(row["label"])) <= LONGEST_NAME]
         if (asked := given.get(name)) and asked not in {str(value) for value, _ in options}:
             options.append((asked, asked))
         if len(options) > 1 or asked:

@@ -23,7 +23,7 @@ from tests.layouts.samples import PICTURE, trace_of
 TRACES = "rollouts/step_1/train/all/traces.jsonl"
 READERS: dict[str, Callable[[Path], bytes]] = {
     ".jsonl": Path.read_bytes,
-    ".txt": Path.read_bytes,
+    ".ndjson": Path.read_bytes,
     ".jsonl.gz": lambda path: gzip.decompress(path.read_bytes()),
     ".jsonl.zst": lambda path: zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes()),
 }
@@ -245,10 +245,10 @@ def test_jsonl_loads_into_arrow(tmp_path: Path, database: Path) -> None:
         assert all(isinstance(said["role"], str) and isinstance(said["content"], str) for said in row["messages"])
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.sqlite", "."])
-def test_a_target_that_is_no_place_for_rows_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["x.csv", "x.sqlite", "x.txt", "."])
+def test_a_target_that_is_no_place_for_rows_is_refused(tmp_path: Path, database: Path, name: str) -> None:
     with pytest.raises(ExportError):
-        refuse_target(tmp_path / name, [])
+        exporter(database).write(tmp_path / name)
 
 
 def test_a_run_and_a_database_are_never_written_over(tmp_path: Path) -> None:
