@@ -107,7 +107,7 @@ async def _choices(
     found = []
     for name, label, rows in (("run_id", "run", runs.rows), ("env", "environment", envs.rows)):
         # What is longer than any name that an index keeps cannot be chosen: the page would repeat it.
-        options = [(row["value"], label) for row in rows if len(label := str(row["label"])) <= LONGEST_NAME]
+        options = [(row["value"], shown) for row in rows if len(shown := str(row["label"])) <= LONGEST_NAME]
         if (asked := given.get(name)) and asked not in {str(value) for value, _ in options}:
             options.append((asked, asked))
         if len(options) > 1 or asked:

@@ -356,3 +356,11 @@ async def test_a_preview_of_a_split_that_is_not_there_says_which_are(folder: Pat
     datasette = Datasette([str(folder / "same.sqlite")])
     html = (await get(datasette, "/-/rltracer/same/export?_preview=sft&_split=eval")).text
     assert "three has no trajectory with split eval. It has step 1; split train" in html
+
+
+@pytest.mark.asyncio
+async def test_each_choice_of_the_form_has_its_name(datasette):
+    page = (await datasette.client.get("/-/rltracer/run/export")).text
+    fields = re.findall(r'<label class="field"><span>([^<]*)</span> <select name="(run_id|env)">', page)
+    assert fields
+    assert set(fields) <= {("run", "run_id"), ("environment", "env")}
