@@ -138,3 +138,21 @@ def test_the_first_node_without_tokens_decides_that_a_record_has_none() -> None:
     data = line(record)
     found, remarks = read_record(data, 0, len(data) - 1)
     assert (entries(found, 1), remarks) == (entries(uncut(data), 1), [])
+
+
+@pytest.mark.parametrize("where", ["prompt", "answer"])
+def test_a_node_inside_of_a_message_is_read_with_its_arrays(where: str) -> None:
+    said = {"type": "trace", "node": {"sampled": True, "token_ids": [1, 2], "mask": [True, True]}}
+    asked = [said] if where == "prompt" else "What is it?"
+    nodes = trace([message("user", asked), message("assistant", [said])], token_ids=True)["nodes"]
+    data = line(trace(nodes=nodes, id="a"))
+    record, _ = read_record(data, 0, len(data) - 1)
+    assert entries(record, len(data)) == entries(uncut(data), len(data))
+    assert (entries(cut(data), len(data)) == entries(uncut(data), len(data))) == (where == "answer")
+
+
+def test_the_nodes_of_every_trace_are_marked() -> None:
+    told = [message("user", "q"), message("assistant", "a")]
+    data = line(episode([trace(told, token_ids=True), trace(told, token_ids=True)], step=3))
+    record, _ = read_record(data, 0, len(data) - 1)
+    assert [[node.cut for node in one.nodes or ()] for one in record.traces or ()] == [[True, True], [True, True]]

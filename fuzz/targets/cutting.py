@@ -7,7 +7,7 @@ import msgspec
 from rltracer_sqlite.sources.base import Entry, Problem, Shard
 from rltracer_sqlite.sources.lines import Line
 from rltracer_sqlite.sources.prime_rl import records
-from rltracer_sqlite.sources.prime_rl.records import DECODER, Record, without_arrays
+from rltracer_sqlite.sources.prime_rl.records import DECODER, Record, read_record, without_arrays
 from rltracer_sqlite.sources.prime_rl.scan import _found as found_in
 
 from ..target import Target
@@ -34,7 +34,7 @@ def check(data: bytes) -> None:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         whole = None
     try:
-        cut = DECODER.decode(shorter)
+        cut, _ = read_record(line, 0, len(line) - 1)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return
     if whole is not None:

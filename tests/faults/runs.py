@@ -56,7 +56,8 @@ def called(command: str, *arguments: object, before: Callable[[], None] | None =
     return subprocess.run(
         [sys.executable, "-c", COMMANDS[command], *map(str, arguments)],
         capture_output=True, text=True, check=False, preexec_fn=before, cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+        # Where files may not grow, Python would leave cut-off bytecode behind for everybody after it.
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1", **environment},
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ NEXT_ARRAYS = [
         b',"entropies":',
     )
 ]
+MARK = b',"_cut":true'  # in the place of a node's arrays
 BRACKET = 0x5B
 SCALAR_STARTS = frozenset(b"0123456789-tfn]")
 PROBE_BYTES = 1 << 16
@@ -42,9 +43,18 @@ def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record
     found = buffer.find(ARRAY, start, min(end, start + PROBE_BYTES))
     # An empty first array means a record without tokens, where searching for more of them only costs.
     if found >= 0 and buffer[found + ARRAY_LENGTH : found + ARRAY_LENGTH + 1] != b"]":
-        return DECODER.decode(without_arrays(buffer, start, end)), []
+        pieces = _pieces(buffer, start, end)
+        record = DECODER.decode(MARK.join(pieces))
+        if len(pieces) - 1 == _marked(record):
+            return record, []
     # Not copied: the undecoded parts point into the buffer, which is used again when the record is done with.
     return DECODER.decode(memoryview(buffer)[start:end]), []
+
+
+def _marked(record: Record) -> int:
+    """Return how many nodes of a record had arrays cut out: a cut that is in none of them was in a recorded value."""
+    nodes = [node for trace in (record, *(record.traces or ())) for node in trace.nodes or ()]
+    return sum(node.cut is True for node in nodes)
 
 
 def copied(buffer: bytearray | bytes, start: int, end: int) -> bytes:
@@ -57,9 +67,15 @@ def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
     """Return `buffer[start:end]` without its token arrays; `buffer[end]` must be there, as a line's newline is.
 
     Exact for compact JSON: `,"token_ids":[` cannot stand inside a string, whose quotes would be escaped, and an
-    array of numbers, booleans and nulls ends at the next `]`. Only a node has one of the next arrays behind it, so
-    a list of the same name elsewhere, for example in `info`, stays. Anything else is left as it is.
+    array of numbers, booleans and nulls ends at the next `]`. A node has one of the next arrays behind it, so a list
+    of the same name elsewhere, for example in `info`, stays; a copy of a node in a message loses it, which
+    `read_record` notices. Anything else is left as it is.
     """
+    return b"".join(_pieces(buffer, start, end))
+
+
+def _pieces(buffer: bytearray | bytes, start: int, end: int) -> list[bytes | bytearray]:
+    """Return what is left of `buffer[start:end]` between the arrays that are cut out."""
     find, pieces, kept, search = buffer.find, [], start, start
     while (found := find(ARRAY, search, end)) >= 0:
         search = found + ARRAY_LENGTH
@@ -83,7 +99,7 @@ def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
             pieces.append(buffer[kept:found])
             kept = search = stop
     pieces.append(buffer[kept:end])
-    return b"".join(pieces)
+    return pieces
 
 
 MAX_REPAIRS = 32
