@@ -147,7 +147,7 @@ async def test_filters_in_the_address_are_only_text(datasette, payload):
 
 async def test_the_menu_leads_to_the_overview(datasette):
     await get(datasette, BASE + "/")
-    assert links(await get(datasette, "/"), "Rollouts") == [f"{BASE}/"]
+    assert set(links(await get(datasette, "/"), "Rollouts")) == {f"{BASE}/"}
 
 
 @pytest.mark.parametrize("path", ["/run", "/run/trajectories", "/run/step_summary"])
@@ -176,7 +176,7 @@ async def test_several_indexes_are_told_apart(folder, tmp_path):
     for name in ("run", "other"):
         await get(datasette, f"/-/rltracer/{name}/")
     page = await get(datasette, "/")
-    assert links(page, "Rollouts: other") == ["/-/rltracer/other/"]
+    assert set(links(page, "Rollouts: other")) == {"/-/rltracer/other/"}
 
 
 ENDLESS = "with recursive n(x) as (values (1) union all select x + 1 from n) select count(*) from n"
