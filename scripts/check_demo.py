@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def trajectory_page(address: str) -> str:
-    """Return the address of the page of some trajectory of the demo."""
-    base, database = address.rsplit("/", 1)
-    rows = json.loads(fetch(f"{address}/trajectories.json?_shape=array&_size=1&turns__gte=2"))
+    """Return the address of the page of some trajectory of the demo, whose overview is at `address`."""
+    base, database = address.rstrip("/").split("/-/rltracer/")
+    rows = json.loads(fetch(f"{base}/{database}/trajectories.json?_shape=array&_size=1&turns__gte=2"))
     return f"{base}/-/rltracer/{database}/trajectory/{rows[0]['id']}"
 
 
