@@ -81,13 +81,14 @@ def run_of(root: Path, path: str) -> tuple[str, bool]:
     """Return the folder of the run that a file belongs to, by its path alone, and whether its place is a known one."""
     base = root.absolute().as_posix()
     place = f"{base}/{path.removesuffix(PACKED)}"
-    _, found = _layout_of(place)
-    is_known = found is not None
-    if found is None and (told := convention(place)):
-        found, is_known = told
+    _, match, is_known = _place_in_run(place)
+    return _folder(base, place, match), is_known
+
+
+def _folder(base: str, place: str, match: re.Match[str] | None) -> str:
     # Where the folder that is looked through lies inside a run itself, it stands for that run.
-    folder = place.rpartition("/")[0] if found is None else place[: found.start()]
-    return _without_inner(folder[len(base) + 1 :]), is_known
+    folder = place.rpartition("/")[0] if match is None else place[: match.start()]
+    return _without_inner(folder[len(base) + 1 :])
 
 
 def _without_inner(folder: str) -> str:
@@ -112,15 +113,14 @@ def several_runs(root: Path) -> list[str]:
         if what != FILE or not _may_be_rollouts(path):
             continue
         place = f"{base}/{path.removesuffix(PACKED)}"
-        layout, match = _layout_of(place)
-        told = match is not None or convention(place)
-        if layout == "evals" or not told:
+        layout, match, is_known = _place_in_run(place)
+        if layout == "evals" or match is None:
             continue
-        folder, is_known = run_of(root, path)
+        folder = _folder(base, place, match)
         if folder == HERE:
             return []
         folders.add(folder)
-        inside = match[0].strip("/") if match else path.removeprefix(f"{folder}/")
+        inside = match[0].strip("/") if layout else path.removeprefix(f"{folder}/")
         # A name such as 1.jsonl alone tells of no run: anything may be called so.
         if is_known or "/" in inside:
             is_shared = places.setdefault(inside, folder) != folder or is_shared
@@ -145,9 +145,16 @@ def _may_be_rollouts(path: str) -> bool:
     return path.endswith(ENDINGS) and not SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED))
 
 
-def _layout_of(place: str) -> tuple[str, re.Match[str] | None]:
-    """Return the layout that a path has by its end, and where in it; "" and None for no known one."""
-    return next(((name, match) for name, pattern in LAYOUTS if (match := pattern.search(place))), ("", None))
+def _place_in_run(place: str) -> tuple[str, re.Match[str] | None, bool]:
+    """Return the layout of prime-rl that a path ends in, where a file's place in its run begins, and if that tells.
+
+    The layout is "" for files of other systems, and there is no match for a place that nobody is known to write.
+    """
+    for name, pattern in LAYOUTS:
+        if match := pattern.search(place):
+            return name, match, True
+    found, is_telling = convention(place) or (None, False)
+    return "", found, is_telling
 
 
 def _add(
@@ -173,6 +180,6 @@ def _step(path: str, file: Path) -> int | None:
     if found := STEP.search(path):
         return int(found[1])
     place = file.absolute().as_posix().removesuffix(PACKED)
-    told = convention(place) if _layout_of(place)[1] is None else None
-    step = told[0].groupdict().get("step") if told else None
+    layout, match, _ = _place_in_run(place)
+    step = match.groupdict().get("step") if match and not layout else None
     return None if step is None else int(step)

@@ -72,7 +72,7 @@ class TextProgress:
         return self._update if self.shown else None
 
     def _update(self, read: int, total: int) -> None:
-        from .report import size
+        from ..amounts import size
 
         share = read / total if total else 1.0
         text = f"\rreading texts [{'#' * int(30 * share):<30}] {size(read)} of {size(total)}"
@@ -85,7 +85,7 @@ class TextProgress:
 
 def text_report(done: TextRefreshed, database: Path) -> str:
     """Return what a pass over the texts did, with the bytes of text that it read a second."""
-    from .report import plural, size
+    from ..amounts import plural, size
 
     rate = f", {size(done.bytes / done.seconds)} of text a second" if done.bytes and done.seconds else ""
     lines = [

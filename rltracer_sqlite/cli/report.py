@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..amounts import plural as plural
-from ..amounts import ranges
-from ..amounts import size as size
+from ..amounts import plural, ranges, size
 from . import printable
 from .columns import screen_width, wrapped
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 MAX_ASIDE = 10
 OWN_TOKENIZERS = ("tokenizer/tokenizer.json", "tokenizer.json")  # where a run may keep its tokenizer
-TOKEN_LAYOUTS = {"training_batch", "batches", "micro_batches", "token_exports"}
 COMMANDS = ("  datasette ", "  rltracer ")  # lines that are copied whole
 
 
@@ -147,8 +144,11 @@ def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
     own = next((place for name in OWN_TOKENIZERS if (place := Path(root) / name).is_file()), None)
     if own is not None:
         return [f"  tokens: shown by their ids; --tokenizer {own.parent} shows their text"]
+    from ..sources.prime_rl.layout import TOKEN_LAYOUTS
+
     layouts = connection.execute("select distinct layout from shards where run_id = ?", (run_id,))
-    if TOKEN_LAYOUTS.isdisjoint(layout for (layout,) in layouts):
+    # Tables of other systems are called parquet too, and hold text.
+    if not {layout for (layout,) in layouts} & set(TOKEN_LAYOUTS) - {"parquet"}:
         return []
     return ["  tokens: this run holds token ids; --tokenizer PLACE, a tokenizer.json or its folder, shows their text"]
 
