@@ -115,6 +115,14 @@ def test_report(index, tmp_path):
     assert "█" in report
 
 
+def test_a_group_of_one_says_nothing_of_its_signal(tmp_path):
+    index = make_index(tmp_path / "run.sqlite", [*group(0, 4, prompt="silent"), *group(1, 4, prompt="b"), *group(1, 1)])
+    invoke(analyze.command, index, "-o", tmp_path / "out")
+    [window] = read_csv(tmp_path / "out" / "windows.csv")
+    assert (window["prompt_groups"], window["judged_groups"], window["zero_variance_groups"]) == ("3", "2", "1")
+    assert "| 1 of 2 |" in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
 @pytest.mark.threat("T32")
 def test_report_keeps_a_hostile_prompt_in_its_cell(tmp_path):
     hostile = "<img src=x>|`code`\n# [title](javascript:x)"

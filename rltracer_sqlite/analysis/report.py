@@ -48,7 +48,7 @@ def _run(run: RunAnalysis, ks: Sequence[int]) -> Iterable[str]:
         [
             [_steps(w), w.split, "all" if w.env is None else w.env, w.prompts, w.scored, _estimate(w.pass_rate),
              *(_estimate(w.pass_at[k]) for k in ks), w.bins["0"], w.bins["1"], w.gained, w.lost,
-             f"{w.zero_variance:,} of {w.prompt_groups:,}"]
+             f"{w.zero_variance:,} of {w.judged_groups:,}"]
             for w in run.windows
         ],
     )  # fmt: skip
@@ -130,5 +130,7 @@ METHOD = [
     "  prompts is taken.",
     f"* Gained and lost: a prompt is solved in a window where at least {SOLVED:.0%} of its scored trajectories passed,",
     "  and moves when it was not, or was, in the window before in which it was scored.",
-    "* Groups without signal: all rewards of a prompt group are equal, so that GRPO learns nothing from it.",
+    "* A window is named by all of its steps, also by those that the run has not got to.",
+    "* Groups without signal: all rewards of a prompt group are equal, so that GRPO learns nothing from it; of the",
+    "  groups with two or more trajectories and a reward.",
 ]

@@ -55,6 +55,7 @@ class PromptCount(NamedTuple):
     preview: str
     prompt_groups: int
     zero_variance: int  # groups whose rewards are all equal
+    judged_groups: int  # groups of two or more trajectories with a reward: of these, zero_variance
     trajectories: int
     scored: int
     successes: int
@@ -102,7 +103,7 @@ def read_counts(connection: sqlite3.Connection, run_id: int, selection: Selectio
         f"""
         select case when :size is null and step is not null then 0 else (step - :first) / :size end as place,
             g.split, g.env, g.prompt_id, p.key, p.task, p.preview, count(*), coalesce(sum(zero_variance), 0),
-            sum(trajectories), sum(scored), sum(successes)
+            count(zero_variance), sum(trajectories), sum(scored), sum(successes)
         from ({groups}) g join prompts p on p.id = g.prompt_id
         group by place, g.split, g.env, g.prompt_id
         order by place, g.split, g.env, p.key, p.task

@@ -31,6 +31,7 @@ class WindowSummary:
     bins: dict[str, int]  # prompts by pass-rate bin
     unscored_prompts: int
     zero_variance: int  # prompt groups whose rewards are all equal
+    judged_groups: int  # prompt groups of two or more trajectories with a reward: of these, zero_variance
     gained: int
     lost: int
 
@@ -60,6 +61,7 @@ class WindowSummary:
             "lost": self.lost,
             "prompt_groups": self.prompt_groups,
             "zero_variance_groups": self.zero_variance,
+            "judged_groups": self.judged_groups,
         }
 
 
@@ -101,6 +103,7 @@ def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[in
         bins={bin.label: bins[bin.label] for bin in PASS_BINS},
         unscored_prompts=bins[None],
         zero_variance=sum(count.zero_variance for count in counts),
+        judged_groups=sum(count.judged_groups for count in counts),
         gained=changes["gained"],
         lost=changes["lost"],
     )
