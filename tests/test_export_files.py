@@ -75,6 +75,14 @@ def test_the_summary_tells_everything(tmp_path: Path, database: Path) -> None:
     assert (told["available_count"], told["selected_count"], told["row_count"]) == (10, 7, 7)
 
 
+def test_the_result_has_the_funnel_and_counts_what_is_available_as_0_1_0_does(tmp_path: Path, database: Path) -> None:
+    result = exporter(database, per_prompt=1, target_count=3).write_jsonl(tmp_path / "out.jsonl")
+    left = {stage: (left, dropped) for stage, left, dropped in result.funnel}
+    assert (left["available"], left["per prompt"], left["target"]) == ((10, 0), (5, 5), (3, 2))
+    assert (result.available_count, result.selected_count) == (5, 3)
+    assert [stage._asdict() for stage in result.funnel] == result.summary["funnel"]
+
+
 def in_place(path: Path) -> None:
     """Change one letter in the middle of a file that keeps its size and the time of its last change."""
     status = path.stat()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .exporter import ExportResult, TraceDataExporter
+from .exporter import ExportResult, FunnelStage, TraceDataExporter
 from .preferences import (
     Acceptance,
     DifficultyFilter,
@@ -22,6 +22,7 @@ __all__ = [
     "ExportPreferences",
     "ExportResult",
     "FieldFilter",
+    "FunnelStage",
     "Order",
     "TableRows",
     "TraceDataExporter",

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .preferences import ExportError, shown
+from ..arguments import shown
+from .preferences import ExportError
 from .rows import DATADEV_COLUMNS
 
 CHUNK_BYTES = 1 << 20

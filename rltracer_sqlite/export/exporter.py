@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..amounts import plural
+from ..arguments import file_path, instance, shown, whole_number
+from ..printed import short
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
@@ -30,40 +33,68 @@ NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows whic
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written. `selected_count` counts trajectories, or pairs; a trajectory writes a row per branch."""
+    """What was written.
+
+    `selected_count` counts trajectories, in preference mode pairs; a trajectory writes a row per branch.
+    `available_count` is that of rltracer 0.1.0: what all filters and the quota per prompt and window leave, for unique
+    prompts and target to choose from. It is not the stage "available" of the funnel, which is all trajectories of the
+    asked steps and splits: `funnel` has that one, and each stage after it.
+    """
 
     output_path: Path
     summary_path: Path
     selected_count: int
-    available_count: int  # what the quotas per prompt allow, before unique prompts and target
+    available_count: int
     eligible_prompt_groups: int  # prompts, per run and window, that have anything to give
     row_count: int
     summary: dict[str, Any] = field(repr=False)
+
+    @property
+    def funnel(self) -> list[FunnelStage]:
+        """The stages of the selection in their order, from what was available to what was selected."""
+        return [FunnelStage(**stage) for stage in self.summary["funnel"]]
+
+
+class FunnelStage(NamedTuple):
+    """One line of the funnel: how many trajectories are left after a stage, and how many it has dropped."""
+
+    stage: str
+    left: int
+    dropped: int
 
 
 class TraceDataExporter:
     """Training data out of one or more runs.
 
-    `runs` are TraceRunSpecs, or paths of runs or indexes. `progress` is told what is being done, how much of it is
-    done and how much there is; what it raises ends the export. Every method raises ExportError for what cannot be
-    exported, LocatorError where a file has changed since it was indexed (the old output then stays as it is), and
-    SourceError or IndexFileError for a run or index that cannot be read.
+    `runs` are TraceRunSpecs, or paths of runs or indexes, one or several. `progress` is told what is being done, how
+    much of it is done and how much there is; what it raises ends the export. Every method raises ExportError for what
+    cannot be exported, LocatorError where a file has changed since it was indexed (the old output then stays as it
+    is), and SourceError or IndexFileError for a run or index that cannot be read.
     """
 
     def __init__(
         self,
-        runs: Sequence[TraceRunSpec | str | Path],
+        runs: TraceRunSpec | str | os.PathLike[str] | Iterable[TraceRunSpec | str | os.PathLike[str]],
         preferences: ExportPreferences | None = None,
         progress: Progress | None = None,
     ) -> None:
-        if isinstance(runs, (str, Path, TraceRunSpec)):
-            runs = [runs]
-        if not runs:
+        several = [runs] if isinstance(runs, (str, os.PathLike, TraceRunSpec)) else runs
+        if isinstance(several, bytes) or not isinstance(several, Iterable):
+            raise TypeError(f"runs is {shown(runs)}: it is a list of TraceRunSpecs or paths.")
+        self.run_specs = tuple(run if isinstance(run, TraceRunSpec) else TraceRunSpec(run) for run in several)
+        if not self.run_specs:
             raise ExportError("An export needs at least one run.")
-        self.run_specs = tuple(run if isinstance(run, TraceRunSpec) else TraceRunSpec(run) for run in runs)
-        self.preferences = preferences or ExportPreferences()
+        self.preferences = ExportPreferences() if preferences is None else preferences
+        instance("preferences", self.preferences, ExportPreferences)
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is {shown(progress)}: it is a function.")
         self.progress = progress
         self._check_rl_data()
+
+    def __repr__(self) -> str:
+        named = [short(str(spec.path)) for spec in self.run_specs]
+        several = f"{named[0]} and {plural(len(named) - 1, 'more run')}" if len(named) > 1 else named[0]
+        return f"<TraceDataExporter of {several}: {self.preferences!r}>"
 
     def inspect(self) -> dict[str, Any]:
         """Return the summary of the selection without writing anything."""
@@ -77,23 +108,24 @@ class TraceDataExporter:
         """
         from .materialize import Written, written_rows
 
+        rows = whole_number("rows", rows)
         with self._selected() as selection:
             told = summary(selection)
             return told, list(islice(written_rows(selection, Written(), self.progress), rows))
 
-    def write_jsonl(self, output_path: str | Path) -> ExportResult:
+    def write_jsonl(self, output_path: str | os.PathLike[str]) -> ExportResult:
         """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts."""
-        path = Path(output_path)
+        path = file_path("output_path", output_path)
         if format_of(path) == "parquet":
             raise ExportError(f"{path} is named as Parquet: use write(), or a name that ends in .jsonl.")
         return self.write(path)
 
-    def write(self, output_path: str | Path, allow_empty: bool = True) -> ExportResult:
+    def write(self, output_path: str | os.PathLike[str], allow_empty: bool = True) -> ExportResult:
         """Write JSONL or Parquet, as the name of the file says, and a summary beside it, and return the counts.
 
         Without `allow_empty`, a selection of nothing raises ExportError and leaves an old file as it is.
         """
-        path = Path(output_path)
+        path = file_path("output_path", output_path)
         refuse_name(path)
         summary_path = path.with_name(f"{path.name}.summary.json")
         with self._selected() as selection:
@@ -159,7 +191,7 @@ class TraceDataExporter:
     def _check_rl_data(self) -> None:
         if self.preferences.mode is not ExportMode.RL or self.preferences.rl_from_trace:
             return
-        missing = [os.fspath(spec.path) for spec in self.run_specs if spec.rl_data_path is None]
+        missing = [str(spec.path) for spec in self.run_specs if spec.rl_data_path is None]
         if missing:
             raise ExportError(
                 f"RL rows are joined through task.data.idx to a data file, and {missing[0]} has none: give its "
@@ -168,7 +200,7 @@ class TraceDataExporter:
 
 
 class PreparedExport:
-    """A selection that is ready to be read."""
+    """A selection that is ready to be read, which `TraceDataExporter.prepared` gives: its `summary` and its bytes."""
 
     def __init__(self, selection: Selection, told: dict[str, Any], progress: Progress | None) -> None:
         self.selection, self.summary, self.progress = selection, told, progress

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
-LARGEST = 2**63 - 1  # what SQLite can hold
-SHORT = reprlib.Repr()
-SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 100, 100
+from ..arguments import as_integer, as_number, is_text, shown
+from ..printed import given
 
 
 class ExportError(ValueError):
@@ -55,12 +53,18 @@ class DifficultyFilter:
 
     def __post_init__(self) -> None:
         for name, value in ((one.name, getattr(self, one.name)) for one in fields(self)):
-            if value is not None and not (is_number(value) and 0 <= value <= 1):
+            if value is None:
+                continue
+            bound = as_number(value)
+            if bound is None or not 0 <= bound <= 1:
                 raise ExportError(f"{name} is {shown(value)}: a pass rate lies between 0 and 1.")
+            object.__setattr__(self, name, bound)
         for what in ("pass_rate", "difficulty"):
             low, high = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
             if low is not None and high is not None and low > high:
                 raise ExportError(f"min_{what} {low} is above max_{what} {high}: no prompt can be between them.")
+
+    __repr__ = given
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
@@ -93,18 +97,26 @@ class FieldFilter:
     def __post_init__(self) -> None:
         if not is_text(self.path) or not self.path:
             raise ExportError("A field filter needs a path, for example metrics.num_turns.")
-        for bound in (self.minimum, self.maximum):
-            if bound is not None and not is_number(bound):
-                raise ExportError(f"The bounds of {self.path} are numbers, and {shown(bound)} is none.")
+        for name, bound in (("minimum", self.minimum), ("maximum", self.maximum)):
+            if bound is not None:
+                number = _recorded(bound)
+                if number is None or isinstance(number, str):
+                    raise ExportError(f"The bounds of {self.path} are numbers, and {shown(bound)} is none.")
+                object.__setattr__(self, name, number)
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise ExportError(f"The minimum {self.minimum} of {self.path} is above its maximum {self.maximum}.")
         if self.allowed_values is not None:
             if not isinstance(self.allowed_values, (tuple, list, set, frozenset)):
                 found = shown(self.allowed_values)
                 raise ExportError(f"The allowed values of {self.path} are a list, and {found} is none.")
-            object.__setattr__(self, "allowed_values", tuple(self.allowed_values))
-            if not all(is_text(one) or is_number(one) for one in self.allowed_values):
+            allowed = tuple(map(_recorded, self.allowed_values))
+            if None in allowed:
                 raise ExportError(f"The allowed values of {self.path} are text, numbers or truth values.")
+            object.__setattr__(self, "allowed_values", allowed)
+        if not isinstance(self.include_missing, bool):
+            raise ExportError(f"include_missing is {shown(self.include_missing)}: it is True or False.")
+
+    __repr__ = given
 
     def accepts(self, record: Mapping[str, Any]) -> bool:
         """Say whether a decoded record passes."""
@@ -179,19 +191,23 @@ class ExportPreferences:
         _check_parts(self)
         object.__setattr__(self, "field_filters", tuple(self.field_filters))
         for name in ("per_prompt", "global_per_prompt", "target_count", "window_size"):
-            value = getattr(self, name)
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST
-            ):
+            if (value := getattr(self, name)) is None:
+                continue
+            if (limit := as_integer(value)) is None or limit < 1:
                 raise ExportError(f"{name} is {shown(value)}: a limit is a whole number from 1 on.")
+            object.__setattr__(self, name, limit)
         for name in ("tool_call_sampling_power", "reward_margin"):
             value = getattr(self, name)
-            if not (is_number(value) and math.isfinite(value) and value >= 0):
+            if (number := as_number(value)) is None or not math.isfinite(number) or number < 0:
                 raise ExportError(f"{name} is {shown(value)}: it is a finite number, 0 or more.")
-        if type(self.seed) is not int or abs(self.seed) > LARGEST:
+            object.__setattr__(self, name, number)
+        if (seed := as_integer(self.seed)) is None:
             raise ExportError(f"seed is {shown(self.seed)}: it is a whole number.")
+        object.__setattr__(self, "seed", seed)
         if self.order is not Order.SAMPLE and self.tool_call_sampling_power:
             raise ExportError("tool_call_sampling_power weighs a draw, and order='shortest' makes none: choose one.")
+
+    __repr__ = given
 
     @property
     def quota(self) -> int | None:
@@ -213,24 +229,9 @@ class ExportPreferences:
         return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
-def shown(value: Any) -> str:
-    """Return any value in a few words for a sentence: it may be nested a thousand deep, or have a million digits."""
-    try:
-        return SHORT.repr(value)
-    except ValueError:  # a number with more digits than Python writes
-        return f"<{type(value).__name__}>"
-
-
-def is_text(value: Any) -> bool:
-    """Say whether a value is text that SQLite can hold: half of a surrogate pair is none."""
-    return isinstance(value, str) and value.isascii() | (value.encode("utf-8", "replace").decode() == value)
-
-
-def is_number(value: Any) -> bool:
-    """Say whether a value is a number that can be compared with a recorded one. NaN is none, infinity is one."""
-    if isinstance(value, int):
-        return abs(value) <= LARGEST
-    return isinstance(value, float) and not math.isnan(value)
+def _recorded(value: Any) -> str | float | None:
+    """Return a value as a record can have it: text, a number or a truth value; None for all else."""
+    return value if isinstance(value, bool) or is_text(value) else as_number(value)
 
 
 def _check_parts(preferences: ExportPreferences) -> None:

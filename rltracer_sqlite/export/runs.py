@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ..arguments import as_integer, file_path, is_text, shown
 from ..index import queries
 from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
+from ..printed import given
 from ..roots import Roots, allowed_tokenizer
 from ..sources import source_for, source_named
 from ..sources.base import Source
 from ..sources.places import Root, is_database, place, relist
-from .preferences import LARGEST, ExportError, shown
+from .preferences import ExportError
 
 SPLITS = ("train", "eval")
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
@@ -38,12 +41,12 @@ class TraceRunSpec:
     prompt. Raises ExportError.
     """
 
-    path: str | Root
+    path: str | os.PathLike[str] | Root
     step_start: int | None = None
     step_end: int | None = None
     split: str | None = "train"
     name: str | None = None
-    rl_data_path: str | Path | None = None
+    rl_data_path: str | os.PathLike[str] | None = None
     run: str | int | None = None
     only: TableRows | None = field(default=None, repr=False)
     roots: Roots | None = field(default=None, repr=False, compare=False)
@@ -51,27 +54,34 @@ class TraceRunSpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", place(self.path))
         if self.rl_data_path is not None:
-            object.__setattr__(self, "rl_data_path", Path(self.rl_data_path))
+            object.__setattr__(self, "rl_data_path", file_path("rl_data_path", self.rl_data_path))
         for name in ("step_start", "step_end"):
-            value = getattr(self, name)
-            if value is not None and not (type(value) is int and 0 <= value <= LARGEST):
-                raise ExportError(f"{name} is {shown(value)}: steps are counted from 0.")
+            if (value := getattr(self, name)) is None:
+                continue
+            if (step := as_integer(value)) is None or step < 0:
+                raise ExportError(f"{name} is {shown(value)}: steps are whole numbers, counted from 0.")
+            object.__setattr__(self, name, step)
         if self.step_end is not None and self.step_end < (self.step_start or 0):
             raise ExportError(f"The steps {self.step_start or 0} to {self.step_end} end before they begin.")
         if self.split is not None and self.split not in SPLITS:
             raise ExportError(f"split is {shown(self.split)}: it is train, eval, or None for every split.")
+        if self.name is not None and not is_text(self.name):
+            raise ExportError(f"name is {shown(self.name)}: it is text.")
+        queries.check_wanted(self.run)
+
+    __repr__ = given
 
     @classmethod
     def from_index(
         cls,
-        index: str | Path,
+        index: str | os.PathLike[str],
         run: str | int | None = None,
         *,
         step_start: int | None = None,
         step_end: int | None = None,
         split: str | None = "train",
         name: str | None = None,
-        rl_data_path: str | Path | None = None,
+        rl_data_path: str | os.PathLike[str] | None = None,
         only: TableRows | None = None,
         roots: Roots | None = None,
     ) -> TraceRunSpec:
@@ -156,7 +166,8 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
 def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:
     chosen = queries.named_runs(known, wanted)
     if len(chosen) != 1:
-        raise ExportError(f"Which run of {index}? It holds: {queries.run_names(known)}.")
+        how = " Give one with TraceRunSpec(path, run=NAME)." if wanted is None else ""
+        raise ExportError(f"{queries.which_run(known, wanted, index)}{how}")
     return chosen[0]
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..arguments import as_integer, shown
 from ..sources.base import Locator
 
 DEFAULT_SPLIT = "train"
+MOST_NAMED, LONGEST_NAME = 10, 60  # runs in a sentence, and characters of the name of one
 
 
 class Run(NamedTuple):
@@ -44,16 +47,31 @@ def run_facts(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     return [fact | {"steps": [one for one in steps(connection, fact["run_id"]) if one is not None]} for fact in found]
 
 
+def check_wanted(run: Any) -> None:
+    """Raise TypeError for what can be neither the name nor the number of a run."""
+    if run is not None and not isinstance(run, str) and as_integer(run) is None:
+        raise TypeError(f"run is {shown(run)}: it is the name or the number of a run.")
+
+
 def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
-    """Return the run of this name, else of this number; every run where none is named."""
+    """Return the run of this name, else of this number; every run where none is named. Raises TypeError."""
+    check_wanted(wanted)
     if wanted is None:
         return list(known)
     return [run for run in known if run.name == wanted] or [run for run in known if str(run.id) == str(wanted)]
 
 
 def run_names(known: Sequence[Run]) -> str:
-    """Return the names of runs for a sentence."""
-    return ", ".join(run.name for run in known) or "none"
+    """Return the names of runs for a sentence, of very many the first, and long ones cut off."""
+    names = [run.name if len(run.name) <= LONGEST_NAME else f"{run.name[: LONGEST_NAME - 1]}…" for run in known]
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more or "none"
+
+
+def which_run(known: Sequence[Run], wanted: str | int | None, index: Path) -> str:
+    """Return a sentence that asks for a run of an index, or says that it has none of this name or number."""
+    asked = f"Which run of {index}?" if wanted is None else f"{index} has no run {shown(str(wanted))}."
+    return f"{asked} It holds: {run_names(known)}."
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, overload
 
+from ..arguments import shown
 from .base import SourceError
 from .remote import RemoteRoot
 from .remote_listing import Status
@@ -31,10 +32,17 @@ class Listed(NamedTuple):
 
 
 def place(where: str | os.PathLike[str] | RemoteRoot) -> Root:
-    """Return the place that a text means. Raises SourceError for a URL that is not read."""
+    """Return the place that a text means.
+
+    Raises SourceError for a URL that is not read and for an empty text, and TypeError for what is no place.
+    """
     if isinstance(where, RemoteRoot):
         return where
-    text = os.fspath(where)
+    text = os.fspath(where) if isinstance(where, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise TypeError(f"A path or a URL is text or a Path, and {shown(where)} is neither.")
+    if not text or "\0" in text:
+        raise SourceError(f"{shown(text)} is no path and no URL.")
     return RemoteRoot(text) if is_url(text) else Path(text)
 
 
