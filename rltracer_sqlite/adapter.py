@@ -10,10 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .arguments import file_path, shown, step_number, text, whole_number
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
 from .roots import Roots, allowed_tokenizer
+from .runs import WhichRunError as WhichRunError
+from .runs import chosen_run
 from .sources import missing, source_for, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, relist
@@ -24,21 +27,33 @@ if TYPE_CHECKING:
     from .tokens.streams import Tokens
 
 
-class WhichRunError(SourceError):
-    """An index of several runs of which none was named, or not one that it holds."""
-
-
 class Adapter(Protocol):
     """One run of some training system. Anybody may implement these five methods, without our index."""
 
     @property
-    def rollout_dir(self) -> Root: ...
+    def rollout_dir(self) -> Root:
+        """Where the run is."""
+        ...
 
-    def list_steps(self) -> Sequence[int | None]: ...
-    def ensure_step_indexed(self, step: int) -> None: ...
-    def list_prompts(self, step: int) -> list[tuple[str, int, str]]: ...
-    def list_trajectory_ids(self, step: int, prompt_key: str) -> list[int]: ...
-    def load_trajectory(self, trajectory_id: int) -> Trajectory: ...
+    def list_steps(self) -> Sequence[int | None]:
+        """Return the numbers of the steps in their order; None for trajectories without a step."""
+        ...
+
+    def ensure_step_indexed(self, step: int) -> None:
+        """See that what follows knows all of a step."""
+        ...
+
+    def list_prompts(self, step: int) -> list[tuple[str, int, str]]:
+        """Return (key, number of trajectories, preview) of the prompts of a step."""
+        ...
+
+    def list_trajectory_ids(self, step: int, prompt_key: str) -> list[int]:
+        """Return the ids of the trajectories of a prompt in a step."""
+        ...
+
+    def load_trajectory(self, trajectory_id: int) -> Trajectory:
+        """Return the decoded trajectory of this id."""
+        ...
 
 
 class IndexedAdapter:
@@ -47,12 +62,21 @@ class IndexedAdapter:
     Nothing is opened before a step's prompts are asked for; then only that step's shards are read, and only
     what is new in them. `index=None` keeps the index in the user's cache folder, never inside the run.
     With `refresh=False` the index is taken as it is, and only loading a trajectory opens a file.
+    Every method raises SourceError for a run and IndexFileError for an index that cannot be read.
     """
 
-    def __init__(self, source: Source, root: str | Root, index: str | Path | None = None, refresh: bool = True) -> None:
+    def __init__(
+        self,
+        source: Source,
+        root: str | os.PathLike[str] | RemoteRoot,
+        index: str | os.PathLike[str] | None = None,
+        refresh: bool = True,
+    ) -> None:
+        if isinstance(source, type) or not hasattr(source, "scan"):
+            raise TypeError(f"source is {shown(source)}: it is a source, as source_named gives.")
         self.source, self.refreshes = source, refresh
         self.rollout_dir: Root = place(root).absolute()
-        self.index = Path(index) if index is not None else cached_index(self.rollout_dir)
+        self.index = file_path("index", index) if index is not None else cached_index(self.rollout_dir)
         self._connection: sqlite3.Connection | None = None
         self._run_id: int | None = None
 
@@ -72,20 +96,23 @@ class IndexedAdapter:
         return [*sorted(step for step in steps if step is not None), *([None] if None in steps else [])]
 
     def ensure_step_indexed(self, step: int | None) -> None:
-        """Read what is new in the shards of a step."""
+        """Read what is new in the shards of a step; None are the trajectories without one."""
+        step = step_number(step)
         if self.refreshes:
             self._refresh(step)
 
     def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
         """Return (key, number of trajectories, preview) of the prompts of a step."""
-        return queries.list_prompts(self.connection, self.run_id, step)
+        return queries.list_prompts(self.connection, self.run_id, step_number(step))
 
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
-        """Return the ids of a prompt's trajectories in a step."""
-        return queries.list_trajectory_ids(self.connection, self.run_id, step, prompt_key)
+        """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""
+        step, key = step_number(step), text("prompt_key", prompt_key)
+        return queries.list_trajectory_ids(self.connection, self.run_id, step, key)
 
     def load_trajectory(self, trajectory_id: int) -> Trajectory:
         """Decode one trajectory, reading its bytes only. Raises LocatorError, also for one of another run."""
+        trajectory_id = whole_number("trajectory_id", trajectory_id)
         found = queries.run_of_trajectory(self.connection, trajectory_id)
         if found is not None and found[0] != self.run_id:
             raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
@@ -139,15 +166,20 @@ class IndexedAdapter:
 
 
 class PrimeRLAdapter(IndexedAdapter):
-    """The rollouts of a prime-rl run, or of a verifiers evaluation, in any layout they have had."""
+    """The rollouts of a prime-rl run, or of a verifiers evaluation, in any layout they have had.
+
+    `rollout_dir` is the path or URL of the run, also that of its `rollouts` folder. `tokenizer_name` is the path of a
+    tokenizer, for token shards. `index_path` is the index, which by default lies in the user's cache folder.
+    """
 
     def __init__(
         self,
-        rollout_dir: str | Root,
-        tokenizer_name: str | None = None,
-        index_path: str | Path | None = None,
+        rollout_dir: str | os.PathLike[str] | RemoteRoot,
+        tokenizer_name: str | os.PathLike[str] | None = None,
+        index_path: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(PrimeRLSource(tokenizer_name), rollout_dir, index_path)
+        tokenizer = None if tokenizer_name is None else str(file_path("tokenizer_name", tokenizer_name))
+        super().__init__(PrimeRLSource(tokenizer), rollout_dir, index_path)
 
 
 def cached_index(root: Root) -> Path:
@@ -168,24 +200,23 @@ def adapter_for(
     root = place(where)
     if isinstance(root, Path) and is_database(root):
         return open_run(root, run)
-    return IndexedAdapter(source_for(root, tokenizer), root)
+    source = source_for(root, tokenizer)
+    if run is not None:
+        raise SourceError(f"{root} is a run itself, and no index: a run is chosen of an index only.")
+    return IndexedAdapter(source, root)
 
 
-def open_run(index: str | Path, run: str | int | None = None) -> IndexedAdapter:
-    """Return an adapter for a run of an existing index, by name or id; without either, for its only run."""
-    connection = open_index(Path(index))
-    try:
-        known = queries.runs(connection)
-    finally:
-        connection.close()
-    chosen = queries.named_runs(known, run)
-    if len(chosen) != 1:
-        asked = f"Which run of {index}?" if run is None else f"{index} has no run {str(run)!r}."
-        raise WhichRunError(f"{asked} It holds: {queries.run_names(known)}.")
-    row = chosen[0]
-    roots = Roots.for_database(index)
+def open_run(index: str | os.PathLike[str], run: str | int | None = None) -> IndexedAdapter:
+    """Return an adapter for a run of an existing index, by its name or id; without either, for its only run.
+
+    `list_runs(index)` lists them. Raises WhichRunError, which names them, where there are several or not this one,
+    IndexFileError for what is no index, and RootNotAllowed where the run's folder may not be read.
+    """
+    path = file_path("index", index)
+    row = chosen_run(path, run)
+    roots = Roots.for_database(path)
     root, (tokenizer, _) = roots.check(row.root), allowed_tokenizer(row.tokenizer, roots)
-    adapter = IndexedAdapter(source_named(row.source, tokenizer, row.mapping), root, index, refresh=False)
+    adapter = IndexedAdapter(source_named(row.source, tokenizer, row.mapping), root, path, refresh=False)
     adapter._run_id = row.id
     return adapter
 

@@ -9,13 +9,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .amounts import plural
+from .arguments import LARGEST, shown, step_number, text, whole_number
 from .messages import prompt_context
+from .printed import short
 
 if TYPE_CHECKING:
     from .adapter import Adapter
     from .tokens.streams import Tokens
 
 Message = dict[str, Any]
+ADAPTER = ("list_steps", "ensure_step_indexed", "list_prompts", "list_trajectory_ids", "load_trajectory")
 PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
 
 
@@ -41,9 +44,9 @@ class Trajectory:
         facts = [plural(len(self.messages), "message")]
         facts += [plural(len(self.branches), "branch")] if len(self.branches) > 1 else []
         known = {name: self.metadata.get(name) for name in ("reward", "step", "split", "env")}
-        facts += [f"{name} {_short(value)}" for name, value in known.items() if value is not None]
+        facts += [f"{name} {short(value)}" for name, value in known.items() if value is not None]
         identity = self.metadata.get("id", self.metadata.get("uid"))
-        return f"<Trajectory{'' if identity is None else f' {_short(identity)}'}: {', '.join(facts)}>"
+        return f"<Trajectory{'' if identity is None else f' {short(identity)}'}: {', '.join(facts)}>"
 
     @cached_property
     def branch_tokens(self) -> list[Tokens | None]:
@@ -83,7 +86,7 @@ class PromptGroup:
 
     def __repr__(self) -> str:
         counted = plural(self.count, "trajectory")
-        return f"<PromptGroup {_short(self.key[:12])} of {_step(self.step)}: {counted}, {_short(self.preview)}>"
+        return f"<PromptGroup {short(self.key[:12])} of {_step(self.step)}: {counted}, {short(self.preview)}>"
 
     def trajectories(self) -> list[TrajectoryRef]:
         """Return references to the trajectories, in the order in which they were written. Decodes none."""
@@ -91,8 +94,14 @@ class PromptGroup:
         return [TrajectoryRef(self.adapter, identity) for identity in ids]
 
     def trajectory(self, number: int) -> TrajectoryRef:
-        """Return a reference to the trajectory with this number, counted from 0. Raises IndexError."""
-        return self.trajectories()[number]
+        """Return a reference to the trajectory with this place in the group, counted from 0; -1 is the last.
+
+        Raises IndexError where the group has no such place.
+        """
+        place, found = whole_number("number", number, least=-LARGEST), self.trajectories()
+        if not -len(found) <= place < len(found):
+            raise IndexError(f"the group has {plural(len(found), 'trajectory')}, counted from 0, and no number {place}")
+        return found[place]
 
     def __len__(self) -> int:
         return self.count
@@ -114,22 +123,23 @@ class RolloutStep:
         self.adapter.ensure_step_indexed(self.number)  # type: ignore[arg-type]
         listed = self.adapter.list_prompts(self.number)  # type: ignore[arg-type]
         return [
-            PromptGroup(self.adapter, self.number, key, count, self._preview(key, text)) for key, count, text in listed
+            PromptGroup(self.adapter, self.number, key, count, self._preview(key, preview))
+            for key, count, preview in listed
         ]
 
     def prompt(self, key: str) -> PromptGroup:
         """Return a prompt group by its key, or by an unambiguous beginning of it. Raises KeyError."""
-        groups = self.prompts()
+        key, groups = text("key", key), self.prompts()
         found = [group for group in groups if group.key == key] or [
             group for group in groups if group.key.startswith(key)
         ]
         if len(found) != 1:
-            raise KeyError(f"{len(found)} prompts of step {self.number} begin with {key!r}")
+            raise KeyError(f"{len(found)} prompts of step {self.number} begin with {shown(key)}")
         return found[0]
 
-    def _preview(self, key: str, text: str) -> str:
+    def _preview(self, key: str, preview: str) -> str:
         if self.prompt_parser is None:
-            return text
+            return preview
         first = self.adapter.list_trajectory_ids(self.number, key)[0]  # type: ignore[arg-type]
         return self.prompt_parser(prompt_context(self.adapter.load_trajectory(first).messages))
 
@@ -137,15 +147,28 @@ class RolloutStep:
 class RLTracer:
     """The entry point for one run: any object with the five methods of `Adapter` will do.
 
-    A path or a URL will do too: that of a run, which is recognised by its files, or of an index of one run.
+    A path or a URL will do too: that of a run, which is recognised by its files, or of an index. Where the index holds
+    several runs, `run` is the name or the id of one, as `list_runs` gives them; WhichRunError names them.
     `prompt_parser` makes the previews of prompts from their messages; it costs one record per prompt.
     """
 
-    def __init__(self, adapter: Adapter | str | os.PathLike[str], prompt_parser: PromptParser | None = None) -> None:
+    def __init__(
+        self,
+        adapter: Adapter | str | os.PathLike[str],
+        prompt_parser: PromptParser | None = None,
+        *,
+        run: str | int | None = None,
+    ) -> None:
         if isinstance(adapter, (str, os.PathLike)):
             from .adapter import adapter_for
 
-            adapter = adapter_for(adapter)
+            adapter = adapter_for(adapter, run)
+        elif run is not None:
+            raise TypeError("run chooses a run of an index, given by its path; an adapter is of one run already.")
+        if isinstance(adapter, type) or not all(hasattr(adapter, name) for name in ADAPTER):
+            raise TypeError(f"RLTracer takes an adapter, or the path of a run or an index, and no {shown(adapter)}.")
+        if prompt_parser is not None and not callable(prompt_parser):
+            raise TypeError(f"prompt_parser is {shown(prompt_parser)}: it is a function from messages to a text.")
         self.adapter: Adapter = adapter
         self.prompt_parser = prompt_parser
 
@@ -158,6 +181,7 @@ class RLTracer:
 
     def step(self, number: int | None) -> RolloutStep:
         """Return one step. Raises KeyError where the run has no such step."""
+        number = step_number(number)
         if number not in self.adapter.list_steps():
             raise KeyError(f"the run has no step {number}")
         return RolloutStep(self.adapter, number, self.prompt_parser)
@@ -167,7 +191,7 @@ class RLTracer:
 
         Its `load` raises LocatorError where the run has no such trajectory.
         """
-        return TrajectoryRef(self.adapter, number)
+        return TrajectoryRef(self.adapter, whole_number("a trajectory's id", number))
 
 
 def _step(number: int | None) -> str:
@@ -177,10 +201,4 @@ def _step(number: int | None) -> str:
 def _place(adapter: Adapter) -> str:
     """Return where the run of an adapter is, or what it is called."""
     where = getattr(adapter, "rollout_dir", None)
-    return type(adapter).__name__ if where is None else _short(str(where), 200)
-
-
-def _short(value: Any, most: int = 50) -> str:
-    """Return a value in one short line: what a model or a file says may hold anything."""
-    text = value if isinstance(value, (str, int, float)) else type(value).__name__
-    return repr(text if not isinstance(text, str) or len(text) <= most else text[: most - 1] + "…")
+    return type(adapter).__name__ if where is None else short(str(where), 200)

@@ -135,7 +135,7 @@ def _json(found: Found) -> str:
 
 def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, among: Among) -> Iterator[str]:
     from ..index.queries import runs
-    from ..search import found_summary
+    from ..search import count_found
     from .report import writes_to_terminal
 
     names, width = [run.name for run in runs(connection)], screen_width()
@@ -146,8 +146,7 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     for row, hit in listed:
         yield _line(row, hit, run_width, width)
         shown += 1
-    where, parameters = among.where()
-    count = connection.execute(found_summary(where), {**parameters, "match": query}).fetchone()[0]
+    count = max(count_found(connection, query, among), shown)
     more = "; --limit N lists more" if count > shown and writes_to_terminal() else ""
     yield f"{shown:,} of {plural(count, 'trajectory')}{more}"
 

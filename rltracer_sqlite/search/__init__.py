@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from .ask import Among, Match, count_searched, find, open_searchable, search_text
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .ask import Among, Match, Matches, count_found, count_searched, find, open_searchable, search_text
 from .document import Document, Place, document
 from .found import NEWEST_FIRST, found_rows, found_summary
 from .hits import Hit, read_hits
 from .matches import Snippet, best_snippet, find_matches
 from .query import QueryError, full_text_query
-from .refresh import TextRefreshed, refresh_text
 from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_text, remove_text, text_coverage
+
+if TYPE_CHECKING:
+    from .refresh import TextRefreshed, refresh_text
+
+BUILDING = ("TextRefreshed", "refresh_text")
 
 __all__ = [
     "NEWEST_FIRST",
@@ -19,11 +26,13 @@ __all__ = [
     "Document",
     "Hit",
     "Match",
+    "Matches",
     "Place",
     "QueryError",
     "Snippet",
     "TextRefreshed",
     "best_snippet",
+    "count_found",
     "count_searched",
     "document",
     "find",
@@ -39,3 +48,10 @@ __all__ = [
     "search_text",
     "text_coverage",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # What builds the full text costs as much to import as all the rest, and whoever searches does not need it.
+    if name not in BUILDING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(".refresh", __name__), name)

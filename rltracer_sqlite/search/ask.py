@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from ..amounts import plural
+from ..arguments import file_path, shown, step_number, text, whole_number
 from ..index.database import IndexFileError, open_index
-from ..index.queries import named_runs, run_names, runs, trajectory_row
-from .found import found_rows
+from ..index.queries import trajectory_row
+from ..printed import short
+from ..runs import chosen_run
+from .found import found_rows, found_summary
 from .hits import Hit, read_hits
 from .query import full_text_query
-from .tables import DIGESTS, has_text
+from .tables import DIGESTS, has_text, text_coverage
 
 if TYPE_CHECKING:
     from ..model import Trajectory
@@ -33,7 +38,10 @@ CONDITIONS = {
 
 @dataclass(frozen=True)
 class Among:
-    """Which trajectories are searched; None is no limit. `outcome` is one of OUTCOMES, by the run's success rule."""
+    """Which trajectories are searched; None is no limit. `outcome` is one of OUTCOMES, by the run's success rule.
+
+    Raises TypeError and ValueError for what cannot be meant.
+    """
 
     run_id: int | None = None
     step_start: int | None = None
@@ -42,13 +50,18 @@ class Among:
     env: str | None = None
     outcome: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("split", "env", "outcome"):
+            if (value := getattr(self, name)) is not None:
+                text(name, value)
+        if self.outcome is not None and self.outcome not in OUTCOMES:
+            raise ValueError(f"No outcome is called {shown(self.outcome)}; there are {', '.join(OUTCOMES)}.")
+
     def where(self) -> tuple[str, dict[str, Any]]:
-        """Return the condition on a row of `trajectories` as SQL, and its parameters. Raises ValueError."""
+        """Return the condition on a row of `trajectories` as SQL, and its parameters."""
         given = {name: getattr(self, name) for name in CONDITIONS if getattr(self, name) is not None}
         conditions = [CONDITIONS[name] for name in given]
         if self.outcome is not None:
-            if self.outcome not in OUTCOMES:
-                raise ValueError(f"No outcome is called {self.outcome!r}; there are {', '.join(OUTCOMES)}.")
             conditions.append(OUTCOMES[self.outcome])
         return " and ".join(conditions) or "1", given
 
@@ -74,6 +87,10 @@ class Match:
     problem: str | None
     index: Path = field(repr=False)
 
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step {self.step}"
+        return f"<Match {self.id} of {short(self.run)}{step}: {short(self.problem or self.snippet, 80)}>"
+
     def load(self) -> Trajectory:
         """Decode the trajectory, reading its record's bytes only. Raises LocatorError."""
         from ..adapter import load_trajectory
@@ -83,8 +100,26 @@ class Match:
             return load_trajectory(connection, self.id, Roots.for_database(self.index))
 
 
+class Matches(list[Match]):
+    """The list that `search_text` returns: the newest of the trajectories that were found, up to the limit.
+
+    `total` is how many were found, listed or not. `unsearched` trajectories of the index could not be found, because
+    they came after the full text was brought up to date, or because their records could not be read then.
+    """
+
+    def __init__(self, matches: Iterable[Match] = (), total: int = 0, unsearched: int = 0) -> None:
+        super().__init__(matches)
+        self.total = max(total, len(self))
+        self.unsearched = unsearched
+
+    def __repr__(self) -> str:
+        more = "; limit=None lists all" if self.total > len(self) else ""
+        later = f"; {plural(self.unsearched, 'trajectory')} not searched" if self.unsearched else ""
+        return f"<Matches: {len(self):,} of {plural(self.total, 'trajectory')}{more}{later}>"
+
+
 def search_text(
-    index: str | Path,
+    index: str | os.PathLike[str],
     words: str,
     *,
     run: str | int | None = None,
@@ -95,27 +130,43 @@ def search_text(
     env: str | None = None,
     outcome: str | None = None,
     limit: int | None = 20,
-) -> list[Match]:
+) -> Matches:
     """Return the trajectories of an index whose prompts, messages or tool calls say `words`, the newest first.
+
+    At most `limit` are listed, and all with `limit=None`; `total` of the list says how many there are.
 
     `words` are those of the search page: all of them in any form and order, `"a phrase"`, `beginning*`, `OR`, `NOT`,
     parentheses, `NEAR(one two, 5)`. The other arguments narrow down what is searched: a run by its name or number, one
-    step or a range of them with both its ends, and the outcome "correct", "incorrect" or "unscored". With `limit=None`
-    all are returned. Each record that is found is read for its snippet; one that cannot be read has a `problem`.
+    step or a range of them with both its ends, and the outcome "correct", "incorrect" or "unscored". Each record
+    that is listed is read for its snippet; one that cannot be read has a `problem`.
 
     Raises QueryError for words that cannot be meant, WhichRunError for a run that the index does not hold, ValueError
-    for another outcome, and IndexFileError for what is no index or has no full text yet, which `rltracer fts` makes.
+    for another outcome or steps that end before they begin, and IndexFileError for what is no index or has no full
+    text yet, which `rltracer fts` makes.
     """
     from ..roots import Roots
 
-    query, path = full_text_query(words), Path(index)
+    query, path = full_text_query(words), file_path("index", index)
+    most = None if limit is None else whole_number("limit", limit)
+    first, last = _range(step, step_start, step_end)
+    among = Among(None, first, last, split, env, outcome)
     with closing(open_searchable(path)) as connection:
-        run_id = None if run is None else _run_id(connection, path, run)
-        first, last = (step_start, step_end) if step is None else (step, step)
-        found = find(
-            connection, Roots.for_database(path), query, Among(run_id, first, last, split, env, outcome), limit
-        )
-        return [_match(path, row, hit) for row, hit in found]
+        if run is not None:
+            among = replace(among, run_id=chosen_run(path, run).id)
+        found = [_match(path, *one) for one in find(connection, Roots.for_database(path), query, among, most)]
+        total = count_found(connection, query, among) if len(found) == most else len(found)
+        searchable, held = text_coverage(connection)
+        return Matches(found, total, max(held - searchable, 0))
+
+
+def _range(step: int | None, first: int | None, last: int | None) -> tuple[int | None, int | None]:
+    """Return the range of steps that is asked for. Raises ValueError."""
+    step, first, last = map(step_number, (step, first, last))
+    if step is not None and (first is not None or last is not None):
+        raise ValueError("step and step_start or step_end ask for different things: give one of them.")
+    if first is not None and last is not None and last < first:
+        raise ValueError(f"The steps {first} to {last} end before they begin.")
+    return (first, last) if step is None else (step, step)
 
 
 def open_searchable(path: Path) -> sqlite3.Connection:
@@ -139,20 +190,17 @@ def find(
             yield row, read_hits(connection, roots, [row], query)[0]
 
 
+def count_found(connection: sqlite3.Connection, query: str, among: Among) -> int:
+    """Return how many trajectories a FTS5 query finds among those that are asked for."""
+    where, parameters = among.where()
+    return int(connection.execute(found_summary(where), {**parameters, "match": query}).fetchone()[0])
+
+
 def count_searched(connection: sqlite3.Connection, among: Among) -> int:
     """Return how many trajectories can be found among those that are asked for."""
     where, parameters = among.where()
     sql = f"select count(*) from trajectories where id in (select trajectory_id from {DIGESTS}) and {where}"
     return int(connection.execute(sql, parameters).fetchone()[0])
-
-
-def _run_id(connection: sqlite3.Connection, path: Path, run: str | int) -> int:
-    from ..adapter import WhichRunError
-
-    known = runs(connection)
-    if not (chosen := named_runs(known, run)):
-        raise WhichRunError(f"{path} has no run {str(run)!r}. It holds: {run_names(known)}.")
-    return chosen[0].id
 
 
 def _match(index: Path, row: dict[str, Any], hit: Hit) -> Match:

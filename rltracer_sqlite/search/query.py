@@ -11,6 +11,8 @@ import re
 import sqlite3
 from contextlib import closing
 
+from ..arguments import shown
+
 LONGEST_QUERY = 1_000  # characters
 MOST_WORDS = 64
 OPERATORS = {"AND", "OR", "NOT"}
@@ -29,7 +31,9 @@ class QueryError(ValueError):
 
 
 def full_text_query(text: str) -> str:
-    """Return the FTS5 query that a person's text means. Raises QueryError."""
+    """Return the FTS5 query that a person's text means. Raises QueryError, and TypeError for what is no text."""
+    if not isinstance(text, str):
+        raise TypeError(f"The words to search for are text, and {shown(text)} is none.")
     if not text.strip():
         raise QueryError("There is nothing to search for.")
     if len(text) > LONGEST_QUERY:

@@ -1,0 +1,61 @@
+"""The runs of an index, for whoever has to choose one of them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from .amounts import plural, ranges
+from .arguments import file_path
+from .index import queries
+from .index.database import open_index
+from .printed import short
+from .sources.base import SourceError
+
+
+class WhichRunError(SourceError):
+    """An index of several runs of which none was named, or not one that it holds; the sentence names those it holds."""
+
+
+@dataclass(frozen=True)
+class IndexedRun:
+    """A run of an index, and what is known of it over all its steps and splits.
+
+    Its `name` or its `id` is the `run` that `RLTracer`, `open_run`, `search_text` and `TraceRunSpec` take.
+    """
+
+    id: int
+    name: str
+    root: str  # its folder or URL
+    source: str  # the system whose files it has
+    steps: list[int]
+    trajectories: int
+    prompt_groups: int
+    scored: int  # trajectories with a value that decides success
+    successes: int
+    pass_rate: float | None  # successes / scored
+    reward_mean: float | None
+
+    def __repr__(self) -> str:
+        steps = f", steps {ranges(self.steps)}" if self.steps else ""
+        rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}"
+        return f"<IndexedRun {self.id} {short(self.name)}: {plural(self.trajectories, 'trajectory')}{steps}{rate}>"
+
+
+def list_runs(index: str | os.PathLike[str]) -> list[IndexedRun]:
+    """Return the runs of an index in the order of their ids. Raises IndexFileError for what is no index."""
+    with closing(open_index(file_path("index", index))) as connection:
+        facts = queries.run_facts(connection)
+        roots = {run.id: run.root for run in queries.runs(connection)}
+    return [IndexedRun(id := one.pop("run_id"), one.pop("run"), roots.get(id, ""), **one) for one in facts]
+
+
+def chosen_run(index: Path, run: str | int | None) -> queries.Run:
+    """Return the run of an index with this name or number, or its only run. Raises WhichRunError and IndexFileError."""
+    with closing(open_index(index)) as connection:
+        known = queries.runs(connection)
+    if len(chosen := queries.named_runs(known, run)) == 1:
+        return chosen[0]
+    raise WhichRunError(queries.which_run(known, run, index))
