@@ -39,13 +39,10 @@ def tool_call(recorded: Any) -> dict[str, Any]:
         return {"id": None, "type": "function", "function": {"name": None, "arguments": _text(recorded)}}
     function = call.get("function")
     inner = function if isinstance(function, Mapping) else call
-    name = inner.get("name", call.get("name"))
-    if name is None and isinstance(function, str):
-        name = function
     normal: dict[str, Any] = {
         "id": call.get("id"),
         "type": "function",
-        "function": {"name": name, "arguments": _text(inner.get("arguments", call.get("arguments", "")))},
+        "function": {"name": _name(call), "arguments": _text(inner.get("arguments", call.get("arguments", "")))},
     }
     # The Responses API knows further kinds of tool; what it adds to a function call is kept beside it.
     if call.get("namespace") is not None:
@@ -53,6 +50,19 @@ def tool_call(recorded: Any) -> dict[str, Any]:
     if call.get("type") not in (None, "function"):
         normal["recorded_type"] = call["type"]
     return normal
+
+
+def called_name(recorded: Any) -> Any:
+    """Return the name that `tool_call` gives a recorded call, whatever it is; None where it has none."""
+    call = _decoded(recorded) if isinstance(recorded, str) else recorded
+    return _name(call) if isinstance(call, Mapping) else None
+
+
+def _name(call: Mapping[str, Any]) -> Any:
+    function = call.get("function")
+    inner = function if isinstance(function, Mapping) else call
+    name = inner.get("name", call.get("name"))
+    return function if name is None and isinstance(function, str) else name
 
 
 def tool_definitions(recorded: Any) -> list[dict[str, Any]]:

@@ -18,9 +18,9 @@ MAX_DIGITS = 18  # what surely fits SQLite's integers
 # Columns of `trajectories` that an entry fills under the same name.
 ENTRY_COLUMNS = (
     "uid", "step", "dispatch_step", "ship_step", "split", "env", "agent", "effective", "reward", "advantage",
-    "logprob_mean", "turns", "tool_calls", "branches", "prompt_tokens", "completion_tokens", "stop_condition",
-    "truncated", "ok", "error_type", "episode_id", "group_id", "task_key", "data_idx", "policy_version",
-    "started_at", "seconds", "content_kind", "byte_offset", "byte_length", "line", "item", "preview",
+    "logprob_mean", "turns", "tool_calls", "tools", "branches", "prompt_tokens", "completion_tokens",
+    "stop_condition", "truncated", "ok", "error_type", "episode_id", "group_id", "task_key", "data_idx",
+    "policy_version", "started_at", "seconds", "content_kind", "byte_offset", "byte_length", "line", "item", "preview",
 )  # fmt: skip
 read_columns = attrgetter(*ENTRY_COLUMNS)
 FIXED_COLUMNS = ("run_id", "prompt_group_id", "success", "shard_id", "gone", "group_pass_rate")

@@ -42,6 +42,12 @@ VIEW_COLUMNS = {
         "run": "the run's name",
         "zero_variance_share": "share of the groups of two or more trajectories whose rewards are all equal",
     },
+    "tool_use": {
+        "tool": "the name of the tool, as it was called",
+        "trajectories": "how many trajectories called it at least once",
+        "scored": "those whose success is known",
+        "successes": "those that succeeded",
+    },
     "unread_steps": {"run": "the run's name"},
     "prompt_windows": {
         "window_size": "how many steps a window has",
@@ -111,6 +117,27 @@ select
     cast(avg(g.zero_variance) as real) as zero_variance_share
 from prompt_groups g join runs r on r.id = g.run_id
 group by g.run_id, g.step, g.split, g.env;
+
+-- A line per run, step, split, env and tool: how many trajectories called it, and how they fared. One that called
+-- several tools counts once for each of them.
+create view tool_use as
+select
+    t.run_id as run_id,
+    t.step as step,
+    t.split as split,
+    t.env as env,
+    cast(called.value as text) as tool,
+    cast(sum(t.trajectories) as integer) as trajectories,
+    cast(sum(t.scored) as integer) as scored,
+    cast(sum(t.successes) as integer) as successes,
+    cast(sum(t.successes) * 1.0 / nullif(sum(t.scored), 0) as real) as pass_rate
+from (
+    select
+        run_id, step, split, env, tools, count(*) as trajectories, count(success) as scored,
+        ifnull(sum(success), 0) as successes
+    from trajectories where tools is not null group by run_id, step, split, env, tools
+) t, json_each(t.tools) called
+group by t.run_id, t.step, t.split, t.env, called.value;
 
 -- Steps that were discovered and not read yet.
 create view unread_steps as

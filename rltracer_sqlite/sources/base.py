@@ -86,6 +86,7 @@ class Entry(msgspec.Struct, gc=False):
     logprob_mean: float | None = None
     turns: int = 0
     tool_calls: int = 0
+    tools: str | None = None  # the names of the tools called, as `tool_names.names_json` writes them
     branches: int = 0
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

@@ -13,6 +13,7 @@ import msgspec
 
 from .. import messages as normal
 from ..model import Message, Trajectory
+from ..tool_names import called_tools, names_json, names_of
 from .base import Entry, Locator, Shard
 from .values import MAX_TEXT, place_of, place_uid
 
@@ -37,9 +38,12 @@ def entry_of(
     entry = Entry(place_uid(shard.path, offset, item), offset, length, line, item)
     entry.step, entry.split, entry.reward, entry.data_idx, entry.branches = shard.step, shard.split, reward, example, 1
     entry.task = truth_hash(truth)
+    called: list[Any] = []
     for message in messages:
         entry.turns += message.get("role") == "assistant"
-        entry.tool_calls += len(message.get("tool_calls") or ())
+        called += message.get("tool_calls") or ()
+    if called:
+        entry.tool_calls, entry.tools = len(called), names_json(called_tools(called))
     context = normal.prompt_context(messages)
     if normal.is_empty(context):
         context = [{"role": "example", "content": "" if example is None else str(example)}]
@@ -94,6 +98,7 @@ def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[st
         "advantage": entry.advantage,
         "logprobs": None,
         "tool_calls": entry.tool_calls,
+        "tools": names_of(entry.tools),
         "completion": {
             "stop_condition": entry.stop_condition,
             "truncated": None if entry.truncated is None else bool(entry.truncated),

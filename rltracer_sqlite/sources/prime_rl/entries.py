@@ -8,6 +8,7 @@ from typing import Any
 from ... import messages as normal
 from ..base import Entry, Problem, Shard, Update
 from ..values import MAX_TEXT, add_values, flag, integer, number, place_uid, recorded_uid, reward_path, short
+from .called import written_names
 from .identity import decoded, identify, prompt_nodes, prompt_of, recorded_prompt
 from .record_types import Node, Record, Reward, Task
 
@@ -89,6 +90,7 @@ def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
     """Count turns, tool calls and branches; return the first assistant node and the nodes with a bad parent."""
     parents: set[int] = set()
     first_assistant, bad = None, []
+    called: list[Any] = []
     for position, node in enumerate(nodes):
         message, parent = node.message, node.parent
         if parent is not None:
@@ -102,7 +104,9 @@ def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
             if node.sampled is not False:
                 entry.turns += 1
         if message.tool_calls:
-            entry.tool_calls += len(message.tool_calls)
+            called += message.tool_calls
+    if called:
+        entry.tool_calls, entry.tools = len(called), written_names(called)
     entry.branches = len(nodes) - len(parents)
     return first_assistant, bad
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...tool_names import called_tools
 from ..base import Locator
 from ..values import integer, logprob_summary, number, place_of
 from .entries import LIMITS
@@ -19,6 +20,7 @@ def metadata(
     """Return `Trajectory.metadata`. A value that is not recorded is None."""
     info = _dictionary(trace.get("info"))
     rewards = named_rewards(trace)
+    called = [call for message in _spoken(trace) for call in _list(message.get("tool_calls"))]
     return {
         "uid": locators[0].uid,
         "env": _env(trace, outer, info),
@@ -30,7 +32,8 @@ def metadata(
         "info": info,
         "advantage": number(trace.get("advantage", info.get("advantage"))),
         "logprobs": logprob_summary(*(_list(node.get("logprobs")) for node in _nodes(trace))),
-        "tool_calls": sum(len(_list(message.get("tool_calls"))) for message in _spoken(trace)),
+        "tool_calls": len(called),
+        "tools": list(called_tools(called)),
         "completion": _completion(trace),
         "timing": trace.get("timing"),
         "errors": _errors(trace, outer),

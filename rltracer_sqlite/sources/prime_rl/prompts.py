@@ -15,7 +15,7 @@ from ...tokens.families import Family, family_named, find_family
 from ...tokens.fold import split_reasoning
 from ...tokens.templates import parse_conversation
 from ...tokens.tokenizer import TextTokenizer
-from ...tokens.toolcalls import find_calls
+from ...tokens.toolcalls import Call, find_calls
 from .samples import Sample
 
 TOKEN_IDS = "token_ids"  # the content_kind where there is no tokenizer
@@ -53,17 +53,17 @@ class PromptReader:
             return Prompt(_key_of_ids(ids), f"no tokenizer: {len(ids):,} prompt tokens", TOKEN_IDS)
         return _prompt_of(self.tokenizer.decode(ids), ids)
 
-    def count_calls(self, sample: Sample, runs: Sequence[tuple[int, int]], family: str | None) -> int:
-        """Return the number of tool calls in the trained turns of a sequence."""
+    def calls(self, sample: Sample, runs: Sequence[tuple[int, int]], family: str | None) -> list[Call]:
+        """Return the tool calls in the trained turns of a sequence."""
         if family is None:
-            return 0
+            return []
         described = family_named(family)
         if self.tokenizer is None:
             texts = [sample.text[1]] if sample.text else []
         else:
             turns = [sample.ids[start:end] for start, end in runs]
             texts = [self.tokenizer.decode(turn) for turn in self._with_calls(turns, described)]
-        return sum(_calls_in(text, described) for text in texts)
+        return [call for text in texts for call in _calls_in(text, described)]
 
     def _with_calls(self, turns: list[list[int]], family: Family) -> list[list[int]]:
         """Return the turns that may hold a call; where the marks are tokens of their own, only from there on."""
@@ -86,12 +86,12 @@ def _prompt_of(text: str, ids: Sequence[int]) -> Prompt:
     return Prompt(prompt_key(context), preview(context), conversation.content_kind, conversation.family)
 
 
-def _calls_in(text: str, family: Family) -> int:
+def _calls_in(text: str, family: Family) -> list[Call]:
     if family.channels:
         messages = parse_conversation(text, family).messages
-        return sum(len(message.get("tool_calls", ())) for message in messages)
+        return [call for message in messages for call in message.get("tool_calls", ())]
     # Only the text after reasoning can hold calls, as when the sequence is loaded.
-    return len(find_calls(split_reasoning(text, family.think)[1], family.calls, {}).calls)
+    return find_calls(split_reasoning(text, family.think)[1], family.calls, {}).calls
 
 
 def ids_digest(ids: Sequence[int]) -> bytes:

@@ -5,7 +5,7 @@ Field names are those of verifiers' Trace and Episode (v1) and RolloutOutput (v0
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -24,10 +24,25 @@ class Call(msgspec.Struct, gc=False):
     usage: Usage | None = None
 
 
+# A union of everything is as lenient as Any, and decodes an object to a struct of the few parts that are needed.
+Odd: TypeAlias = str | int | float | bool | list[Any] | None
+
+
+class Function(msgspec.Struct, gc=False):
+    name: Odd | dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ToolCall(msgspec.Struct, gc=False):
+    """What an assistant asks a tool to do; its arguments are not decoded."""
+
+    name: Odd | dict[str, Any] = None
+    function: Function | Odd = None
+
+
 class Message(msgspec.Struct, gc=False):
     role: str | None = None
     content: Raw = NOTHING  # decoded for a prompt only
-    tool_calls: list[Raw] | None = None
+    tool_calls: list[ToolCall | Odd] | None = None
 
 
 class Node(msgspec.Struct, gc=False):

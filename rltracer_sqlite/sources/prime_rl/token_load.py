@@ -9,6 +9,7 @@ from ...model import Message, Trajectory
 from ...tokens.streams import Tokens, merge_tokens, trained_runs
 from ...tokens.templates import Conversation, parse_conversation
 from ...tokens.tokenizer import TextTokenizer
+from ...tool_names import called_tools
 from ..base import Locator
 from ..files import open_shard, read_bytes
 from ..places import Root
@@ -103,6 +104,7 @@ def _metadata(
 ) -> dict[str, Any]:
     """Return `Trajectory.metadata`, with the keys of a trace's. A value that is not recorded is None."""
     samples = [sample, *(copy for _, copy in copies)]
+    called = [call for message in conversation.messages for call in message.get("tool_calls", ())]
     return {
         "uid": locator.uid,
         "env": _first(one.env for one in samples),
@@ -114,7 +116,8 @@ def _metadata(
         "info": dict(sample.facts),
         "advantage": _first(one.first_advantage() for one in samples),
         "logprobs": logprob_summary(tokens.trained_logprobs()),
-        "tool_calls": sum(len(message.get("tool_calls", ())) for message in conversation.messages),
+        "tool_calls": len(called),
+        "tools": list(called_tools(called)),
         "completion": _completion(tokens, conversation.messages),
         "timing": None,
         "errors": [],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...tokens.streams import trained_runs
 from ...tokens.tokenizer import TextTokenizer
+from ...tool_names import called_tools, names_json
 from ..base import Entry, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
 from ..places import Root
@@ -208,7 +209,8 @@ class _Scan:
         entry.reward, entry.advantage = sample.reward, sample.first_advantage()
         entry.logprob_mean = sample.logprob_mean()
         entry.turns, entry.branches = len(runs), 1
-        entry.tool_calls = self.prompts.count_calls(sample, runs, prompt.family)
+        if called := self.prompts.calls(sample, runs, prompt.family):
+            entry.tool_calls, entry.tools = len(called), names_json(called_tools(called))
         if sample.mask is not None:
             entry.completion_tokens = sum(end - start for start, end in runs)
             entry.prompt_tokens = runs[-1][0] if runs else None

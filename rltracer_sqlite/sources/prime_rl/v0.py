@@ -10,6 +10,7 @@ from ... import messages as normal
 from ..base import Entry, Shard
 from ..lines import decode_leniently
 from ..values import add_values, flag, integer, place_uid, recorded_uid, short
+from .called import written_names
 from .entries import common, error_type
 from .identity import decoded, identify, prompt_of, truth_hash
 from .record_types import MESSAGES, Raw, Record
@@ -38,9 +39,12 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
         entry.effective = int(not record.is_filtered)
     add_values(entry.values, "", flat)
     prompt, completion = decoded(record.prompt), completion_messages(record.completion)
+    called: list[Any] = []
     for role, calls in completion:
         entry.turns += role == "assistant"
-        entry.tool_calls += calls
+        called += calls
+    if called:
+        entry.tool_calls, entry.tools = len(called), written_names(called)
     context = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     context = [message for message in context if isinstance(message, dict)] if isinstance(context, list) else []
     example = record.example_id if record.example_id is not None else _example_id(record.id)
@@ -62,20 +66,20 @@ def v0_entry(record: Record, shard: Shard, offset: int, length: int, line: int, 
     return entry
 
 
-def completion_messages(completion: Raw) -> list[tuple[str | None, int]]:
-    """Return (role, number of tool calls) of each message of a v0 completion; a text is one assistant message."""
+def completion_messages(completion: Raw) -> list[tuple[str | None, list[Any]]]:
+    """Return (role, tool calls) of each message of a v0 completion; a text is one assistant message."""
     with memoryview(completion) as recorded:
         if (beginning := recorded[:1].tobytes()) != b"[":
-            return [("assistant", 0)] if beginning == b'"' else []
+            return [("assistant", [])] if beginning == b'"' else []
     try:
-        return [(message.role, len(message.tool_calls or ())) for message in MESSAGES.decode(completion)]
+        return [(message.role, message.tool_calls or []) for message in MESSAGES.decode(completion)]
     except msgspec.ValidationError:
         return [_counted(message) for message in decoded(completion) if isinstance(message, dict)]
 
 
-def _counted(message: dict[str, Any]) -> tuple[str | None, int]:
+def _counted(message: dict[str, Any]) -> tuple[str | None, list[Any]]:
     calls = message.get("tool_calls")
-    return message.get("role"), len(calls) if isinstance(calls, list) else 0
+    return message.get("role"), calls if isinstance(calls, list) else []
 
 
 def _example_id(recorded: Any) -> int | str | None:
