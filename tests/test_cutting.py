@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rltracer_sqlite.sources.base import Entry, Problem, Shard
 from rltracer_sqlite.sources.prime_rl.entries import trace_entries
 from rltracer_sqlite.sources.prime_rl.record_types import DECODER, Record
-from rltracer_sqlite.sources.prime_rl.records import read_record, without_arrays
+from rltracer_sqlite.sources.prime_rl.records import DAMAGED_ARRAYS, MARK, read_leniently, read_record, without_arrays
 from tests.layouts import episode, line, message, node, spaced_line, trace
 
 SHARD = Shard("a.jsonl", "a.jsonl", "traces", 1, "train")
@@ -155,4 +155,47 @@ def test_the_nodes_of_every_trace_are_marked() -> None:
     told = [message("user", "q"), message("assistant", "a")]
     data = line(episode([trace(told, token_ids=True), trace(told, token_ids=True)], step=3))
     record, _ = read_record(data, 0, len(data) - 1)
-    assert [[node.cut for node in one.nodes or ()] for one in record.traces or ()] == [[True, True], [True, True]]
+    marks = [[node.cut for node in one.nodes or ()] for one in record.traces or ()]
+    assert marks == [[MARK, MARK], [MARK, MARK]]
+
+
+def awkward(data: bytes) -> tuple[Record, list[str]]:
+    """Return a record as it is read where its line has a value that JSON has not."""
+    line = b'{"_awkward":NaN,' + data[1:]
+    return read_leniently(line, 0, len(line) - 1)
+
+
+@settings(deadline=None, max_examples=100)
+@given(NODES, TOKENS | TEXTS, NODES, st.booleans())
+def test_strict_and_lenient_reading_give_equal_entries(
+    nodes: list[Any], info: Any, inner: list[Any], in_episode: bool
+) -> None:
+    record = made_of(nodes, info)
+    for number, one in enumerate(record["nodes"][:1]):
+        one["message"]["content"] = [{"type": "trace", "trace": made_of(inner, number)}]
+    data = line(episode([record, record], step=3) if in_episode else record)
+    found, _ = awkward(data)
+    assert entries(found, len(data)) == entries(uncut(data), len(data))
+
+
+SAID = {"type": "trace", "node": {"sampled": True, "token_ids": [1, 2], "mask": [True, True]}}
+WHOLE = line(trace([message("user", [SAID]), message("assistant", "a")], token_ids=True, id="a"))
+
+
+@pytest.mark.parametrize("own", [True, 0, 1, [0], {}])
+def test_a_recorded_mark_is_none(own: Any) -> None:
+    record = json.loads(WHOLE)
+    record["nodes"][1] = {**record["nodes"][1], "_cut": own, "token_ids": None}
+    data = line(record)
+    for found, _ in (read_record(data, 0, len(data) - 1), awkward(data)):
+        assert entries(found, len(data)) == entries(uncut(data), len(data))
+
+
+def test_damaged_arrays_of_a_node_are_left_out_and_those_of_a_message_stay() -> None:
+    damaged = WHOLE.replace(b'"mask":[false', b'"mask":[fals')
+    assert damaged != WHOLE
+    found, remarks = read_leniently(damaged, 0, len(damaged) - 1)
+    assert (entries(found, len(WHOLE)), remarks) == (entries(uncut(WHOLE), len(WHOLE)), [])
+    found, remarks = read_leniently(damaged.replace(b"[true,true]", b"[true,tru]"), 0, len(damaged) - 2)
+    assert remarks == [DAMAGED_ARRAYS]
+    assert b"%d" % MARK not in bytes(found.nodes[0].message.content)  # type: ignore[index]

@@ -15,13 +15,11 @@ from ..places import Root
 from ..values import recorded_uid
 from .branches import branches_of, recorded_tools
 from .layout import BINARY
-from .records import without_arrays
+from .records import DAMAGED_ARRAYS, decode_awkward
 
 if TYPE_CHECKING:
     from ...tokens.streams import Tokens
     from ...tokens.tokenizer import TextTokenizer
-
-DAMAGED_ARRAYS = "its token arrays are damaged in the file, and are left out"
 
 
 def load_lines(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | None = None) -> Trajectory:
@@ -84,14 +82,13 @@ def _decoded(raw: bytes, locator: Locator) -> tuple[dict[str, Any], str]:
 def _without_damaged_arrays(raw: bytes, locator: Locator, error: ValueError) -> Any:
     """Return the record as the index read it, which does not look into token arrays. Raises LocatorError."""
     try:
-        if len(shorter := without_arrays(raw + b"\n", 0, len(raw))) < len(raw):
-            return decode_leniently(shorter)[0]
+        return decode_awkward(raw + b"\n", 0, len(raw))[0]
     except ValueError:
-        pass
-    place = f"byte {locator.byte_offset:,} of {locator.path}"
-    raise LocatorError(
-        f"The record at {place} cannot be decoded: {error}. The file is damaged, or has changed since it was indexed."
-    )
+        place = f"byte {locator.byte_offset:,} of {locator.path}"
+        raise LocatorError(
+            f"The record at {place} cannot be decoded: {error}."
+            " The file is damaged, or has changed since it was indexed."
+        ) from None
 
 
 def pick(outer: dict[str, Any], locator: Locator) -> dict[str, Any]:

@@ -5,7 +5,9 @@ Token arrays make up most of a record's bytes; `without_arrays` says why cutting
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -29,10 +31,15 @@ NEXT_ARRAYS = [
         b',"entropies":',
     )
 ]
-MARK = b',"_cut":true'  # in the place of a node's arrays
+# In the place of a node's arrays. No file can know the number, so that none is taken for a mark that is not.
+MARK = int.from_bytes(os.urandom(6), "big") + 1
+MARKED = b',"_cut":%d'
+NODE_MARK = MARKED % MARK
 BRACKET = 0x5B
 SCALAR_STARTS = frozenset(b"0123456789-tfn]")
 PROBE_BYTES = 1 << 16
+Cut = tuple[int, int]  # where it begins, and where what is kept goes on
+DAMAGED_ARRAYS = "its token arrays are damaged in the file, and are left out"
 
 
 def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record, list[str]]:
@@ -43,9 +50,9 @@ def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record
     found = buffer.find(ARRAY, start, min(end, start + PROBE_BYTES))
     # An empty first array means a record without tokens, where searching for more of them only costs.
     if found >= 0 and buffer[found + ARRAY_LENGTH : found + ARRAY_LENGTH + 1] != b"]":
-        pieces = _pieces(buffer, start, end)
-        record = DECODER.decode(MARK.join(pieces))
-        if len(pieces) - 1 == _marked(record):
+        cuts = find_arrays(buffer, start, end)
+        record = DECODER.decode(NODE_MARK.join(_between(buffer, start, end, cuts)))
+        if len(cuts) == _marked(record):
             return record, []
     # Not copied: the undecoded parts point into the buffer, which is used again when the record is done with.
     return DECODER.decode(memoryview(buffer)[start:end]), []
@@ -54,7 +61,7 @@ def read_record(buffer: bytearray | bytes, start: int, end: int) -> tuple[Record
 def _marked(record: Record) -> int:
     """Return how many nodes of a record had arrays cut out: a cut that is in none of them was in a recorded value."""
     nodes = [node for trace in (record, *(record.traces or ())) for node in trace.nodes or ()]
-    return sum(node.cut is True for node in nodes)
+    return sum(node.cut == MARK for node in nodes)
 
 
 def copied(buffer: bytearray | bytes, start: int, end: int) -> bytes:
@@ -71,12 +78,22 @@ def without_arrays(buffer: bytearray | bytes, start: int, end: int) -> bytes:
     of the same name elsewhere, for example in `info`, stays; a copy of a node in a message loses it, which
     `read_record` notices. Anything else is left as it is.
     """
-    return b"".join(_pieces(buffer, start, end))
+    return b"".join(_between(buffer, start, end, find_arrays(buffer, start, end)))
 
 
-def _pieces(buffer: bytearray | bytes, start: int, end: int) -> list[bytes | bytearray]:
-    """Return what is left of `buffer[start:end]` between the arrays that are cut out."""
-    find, pieces, kept, search = buffer.find, [], start, start
+def _between(buffer: bytearray | bytes, start: int, end: int, cuts: list[Cut]) -> list[bytes | bytearray]:
+    """Return what is left of `buffer[start:end]` between the cuts."""
+    pieces = []
+    for first, after in cuts:
+        pieces.append(buffer[start:first])
+        start = after
+    pieces.append(buffer[start:end])
+    return pieces
+
+
+def find_arrays(buffer: bytearray | bytes, start: int, end: int) -> list[Cut]:
+    """Return where in `buffer[start:end]` the token arrays are that can be cut out, with the comma before them."""
+    find, cuts, search = buffer.find, [], start
     while (found := find(ARRAY, search, end)) >= 0:
         search = found + ARRAY_LENGTH
         if buffer[search] not in SCALAR_STARTS or (stop := find(b"]", search, end) + 1) <= 0:
@@ -96,10 +113,9 @@ def _pieces(buffer: bytearray | bytes, start: int, end: int) -> list[bytes | byt
                 break
             stop = after
         if stop > first:
-            pieces.append(buffer[kept:found])
-            kept = search = stop
-    pieces.append(buffer[kept:end])
-    return pieces
+            cuts.append((found, stop))
+            search = stop
+    return cuts
 
 
 MAX_REPAIRS = 32
@@ -112,7 +128,7 @@ def read_leniently(buffer: bytearray | bytes, start: int, end: int) -> tuple[Rec
 
     Raises ValueError with the reason when the line is no JSON object, or does not fit a record at all.
     """
-    value, remark = _decoded_leniently(buffer, start, end)
+    value, remark = decode_awkward(buffer, start, end)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON {type(value).__name__}, not an object")
     remarks = [remark] if remark else []
@@ -128,15 +144,52 @@ def read_leniently(buffer: bytearray | bytes, start: int, end: int) -> tuple[Rec
     raise ValueError("too many values of unexpected types")
 
 
-def _decoded_leniently(buffer: bytearray | bytes, start: int, end: int) -> tuple[Any, str | None]:
-    # Decoded to Python's objects, token arrays would take ten times their bytes.
-    line = without_arrays(buffer, start, end)
+def decode_awkward(buffer: bytearray | bytes, start: int, end: int) -> tuple[Any, str | None]:
+    """Return the value of an awkward line without the token arrays of its nodes, and a remark on what was replaced.
+
+    Decoded to Python's objects, these arrays would take ten times their bytes. Arrays elsewhere, as in a message, stay.
+    Raises ValueError when the line is no JSON at all.
+    """
+    cuts = find_arrays(buffer, start, end)
     try:
-        return decode_leniently(line)
+        value, remark = decode_leniently(b"".join(_numbered(_between(buffer, start, end, cuts))))
     except ValueError:
-        if len(line) == end - start:
+        if not cuts:
             raise
         return decode_leniently(copied(buffer, start, end))
+    of_nodes = {number for node in _nodes_in(value) if (number := _taken_mark(node, len(cuts))) is not None}
+    if len(of_nodes) == len(cuts):
+        return value, remark
+    try:
+        kept = [cut for number, cut in enumerate(cuts) if number in of_nodes]
+        return decode_leniently(b"".join(_between(buffer, start, end, kept)))
+    except ValueError:
+        value, remark = decode_leniently(b"".join(_between(buffer, start, end, cuts)))
+        return value, "; ".join(filter(None, (remark, DAMAGED_ARRAYS)))
+
+
+def _numbered(pieces: list[bytes | bytearray]) -> Iterator[bytes | bytearray]:
+    for number, piece in enumerate(pieces):
+        if number:
+            yield MARKED % (MARK + number - 1)
+        yield piece
+
+
+def _nodes_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of a record and of its traces, as far as they have the shape of some."""
+    traces = value.get("traces") if isinstance(value, dict) else None
+    for trace in (value, *(traces if isinstance(traces, list) else ())):
+        nodes = trace.get("nodes") if isinstance(trace, dict) else None
+        yield from (node for node in (nodes if isinstance(nodes, list) else ()) if isinstance(node, dict))
+
+
+def _taken_mark(node: dict[str, Any], cuts: int) -> int | None:
+    """Take the mark out of a node, and return the number of the cut that it stands for."""
+    mark = node.get("_cut")
+    if type(mark) is not int or not MARK <= mark < MARK + cuts:
+        return None
+    del node["_cut"]
+    return mark - MARK
 
 
 def _leave_out(value: Any, error: str) -> bool:
