@@ -1,4 +1,4 @@
-"""What every test has: a home of its own, and the versions in the header."""
+"""What every test has: a home of its own, places for a run and its index, and the versions in the header."""
 
 from __future__ import annotations
 
@@ -49,6 +49,18 @@ def own_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = Path(mkdtemp(dir=homes))
     live_in(home, monkeypatch)
     return home
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return where a test may write a run."""
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """Return where a test may index a run."""
+    return tmp_path / "x.sqlite"
 
 
 @pytest.fixture(scope="session")

@@ -32,11 +32,6 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "x.sqlite"
-
-
-@pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of all reads from shards."""
     sizes: list[int] = []

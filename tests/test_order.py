@@ -29,16 +29,6 @@ def rewrite(path: Path, *records: Any) -> None:
     os.utime(path, ns=(path.stat().st_mtime_ns + 10**9,) * 2)
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "x.sqlite"
-
-
 def only_step(number: int) -> Callable[[int | None], bool]:
     return lambda step: step in (number, None)
 

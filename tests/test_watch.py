@@ -23,16 +23,6 @@ from tests.layouts import LAYOUTS, append, append_torn, line, seal
 from tests.watching import ALL, at_step, record, uids, watching
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "x.sqlite"
-
-
 def test_each_look_reads_the_new_bytes_only(run: Path, database: Path) -> None:
     append(run / ALL, *[record(f"t{number}") for number in range(3)])
     with watching(database, run) as watch:

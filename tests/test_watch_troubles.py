@@ -18,16 +18,6 @@ from tests.layouts import append
 from tests.watching import ALL, at_step, record, uids, watching
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "x.sqlite"
-
-
 def test_a_run_that_is_not_there_yet_and_one_without_rollouts_are_waited_for(
     tmp_path: Path, run: Path, database: Path
 ) -> None:

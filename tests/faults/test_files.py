@@ -39,11 +39,6 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run")
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "x.sqlite"
-
-
 @pytest.fixture(autouse=True)
 def small_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "COMMIT_RECORDS", 7)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,8 +38,3 @@ def s3(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     monkeypatch.setattr(remote_requests, "PAUSE", 0.01)
     server.reset()
     return server
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "x.sqlite"
