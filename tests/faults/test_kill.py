@@ -5,36 +5,23 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.runs import REPOSITORY
+from tests.faults.killing import killed
 from tests.indexing import index, rows
 from tests.layouts import append, message, trace
 
-INDEXER = """
-import os, signal, sys
+IMPORTS = """
 from pathlib import Path
-from typing import Any
 from rltracer_sqlite.sources.prime_rl import scan
-from tests.faults.runs import REPOSITORY
 from tests.indexing import index
 scan.COMMIT_RECORDS = 7
-left = int(sys.argv[3])
-def watch(frame, event, argument):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-sys.setprofile(watch)
-index(Path(sys.argv[1]), Path(sys.argv[2]))
 """
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is of POSIX systems")
 EVERYTHING = """
     select t.uid, t.id, s.path, t.byte_offset, t.step, t.effective, t.success, g.trajectories
     from trajectories t join shards s on s.id = shard_id join prompt_groups g on g.id = t.prompt_group_id
@@ -86,22 +73,19 @@ def consistent(database: Path) -> None:
 
 def interrupt(database: Path, run: Path, seed: int) -> None:
     """Index three times and kill each at a random moment; what is there must be consistent each time."""
-    moment, killed = random.Random(seed), 0
+    moment, kills = random.Random(seed), 0
     for _ in range(3):
-        arguments = [sys.executable, "-c", INDEXER, str(database), str(run), str(moment.randint(2_000, 30_000))]
-        ended = subprocess.run(arguments, cwd=REPOSITORY, check=False, capture_output=True)
-        assert ended.returncode in (0, -signal.SIGKILL), ended.stderr.decode()
-        killed += ended.returncode != 0
+        indexing = "index(Path(sys.argv[1]), Path(sys.argv[2]))"
+        kills += killed(IMPORTS, indexing, moment.randint(2_000, 30_000), database, run)
         if database.exists() and database.stat().st_size:
             consistent(database)
-    assert killed
+    assert kills
 
 
 def without_ids(database: Path) -> list[tuple[Any, ...]]:
     return [row[:1] + row[2:] for row in rows(database, EVERYTHING)]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is of POSIX systems")
 @pytest.mark.parametrize("seed", range(5))
 def test_a_killed_indexer_leaves_a_consistent_index(run: Path, tmp_path: Path, seed: int) -> None:
     whole, database = tmp_path / "whole.sqlite", tmp_path / "x.sqlite"
@@ -112,7 +96,6 @@ def test_a_killed_indexer_leaves_a_consistent_index(run: Path, tmp_path: Path, s
     assert without_ids(database) == without_ids(whole)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is of POSIX systems")
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_while_reading_a_rewritten_run_again(run: Path, tmp_path: Path, seed: int) -> None:
     changed, whole, database = tmp_path / "run", tmp_path / "whole.sqlite", tmp_path / "x.sqlite"

@@ -6,7 +6,6 @@ import errno
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.replacing import replacing
+from tests.faults.killing import killed
 from tests.faults.runs import COMMANDS, REPOSITORY, called, content, names, sentence
 from tests.indexing import value
 
@@ -22,34 +22,18 @@ pytestmark = [
     pytest.mark.usefixtures("trusted"),
     pytest.mark.skipif(os.name != "posix", reason="signals and file locks are of POSIX systems"),
 ]
-# The process kills itself when so many functions have been called or have returned since the command began.
-KILLED = """
-import os, signal, sys
-left = int(sys.argv.pop(1))
-def watch(frame, event, argument):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+IMPORTS = """
 import sqlite_utils
 from rltracer_sqlite import export, search
 from rltracer_sqlite.cli import {module}, report
 from rltracer_sqlite.index import migrations, refresh, statistics
 from rltracer_sqlite.sources.prime_rl import load, scan
-sys.setprofile(watch)
-{command}
 """
 
 
-def killed(module: str, command: str, after: int, *arguments: object) -> bool:
+def killed_command(module: str, command: str, after: int, *arguments: object) -> bool:
     """Run a command that is killed after so many calls; say whether it was, and had not ended before."""
-    program = KILLED.format(module=module, command=command)
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(after), *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY,
-    )  # fmt: skip
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
+    return killed(IMPORTS.format(module=module), COMMANDS[command], after, *arguments)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -58,7 +42,7 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(whole: Path, tmp_pat
     (tmp_path / "out.jsonl").write_text("old\n")
     moment, kills = random.Random(seed), 0
     for _ in range(2):
-        kills += killed("export", COMMANDS["rltracer"], moment.randint(3_000, 40_000), *export)
+        kills += killed_command("export", "rltracer", moment.randint(3_000, 40_000), *export)
         found = (tmp_path / "out.jsonl").read_text().splitlines()
         assert found == ["old"] or len(found) == 120
     assert kills
@@ -71,7 +55,7 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(whole: Path, tmp_pat
 def test_a_killed_build_of_the_full_text_is_completed(whole: Path, tmp_path: Path, seed: int) -> None:
     database = shutil.copy(whole, tmp_path / "x.sqlite")
     moment = random.Random(seed)
-    assert killed("fts", COMMANDS["rltracer"], moment.randint(1_000, 9_000), "fts", database)
+    assert killed_command("fts", "rltracer", moment.randint(1_000, 9_000), "fts", database)
     assert content(database) == content(whole)
     assert called("rltracer", "fts", database, "--quiet").returncode == 0
     assert value(database, "select count(*) from trajectories_text_docsize") == 120
@@ -81,7 +65,7 @@ def test_a_killed_build_of_the_full_text_is_completed(whole: Path, tmp_path: Pat
 def test_a_killed_rebuild_leaves_the_old_index_and_is_cleaned_up(run: Path, whole: Path, tmp_path: Path) -> None:
     database = shutil.copy(whole, tmp_path / "x.sqlite")
     for after in range(10_000, 60_000, 10_000):
-        assert killed("index", COMMANDS["index"], after, database, run, "--rebuild")
+        assert killed_command("index", "index", after, database, run, "--rebuild")
         assert content(database) == content(whole)
         if "x.sqlite.rebuilding" in names(tmp_path):
             break
