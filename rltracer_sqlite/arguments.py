@@ -84,13 +84,21 @@ def text(name: str, value: Any) -> str:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """Return a path. Raises TypeError for what is none, such as bytes, and ValueError for an empty text."""
+    """Return a path. Raises TypeError for what is none, such as bytes, and ValueError for a text that cannot be one."""
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(found, str):
         raise TypeError(f"{name} is {shown(value)}: it is a path, as text or as a Path.")
-    if not found:
+    if not can_be_path(found):
         raise ValueError(f"{name} is {shown(value)}: it is the path of a file.")
     return Path(found)
+
+
+def can_be_path(value: str) -> bool:
+    """Say whether a text can be a path: it is not empty, and a file system can write it."""
+    try:
+        return bool(os.fsencode(value))
+    except UnicodeEncodeError:
+        return False
 
 
 def instance(name: str, value: Any, kind: type[Any]) -> None:

@@ -24,20 +24,33 @@ PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One decoded trajectory.
+    """One decoded trajectory: its messages, and what is recorded about it.
 
-    `messages` is the last branch and `branches` are all of them, each a list of
-    {"role", "content", …} in the normal form of `rltracer_sqlite.messages`.
+    `messages` is the last branch and `branches` are all of them, never merged: each a list of {"role", "content", …},
+    with "reasoning_content", "tool_calls", "tool_call_id" and "name" where they are recorded. "content" is text, a list
+    of parts, or None; tool calls have OpenAI's nested form. `branch_nodes` has the number of the record's node behind
+    each message of each branch, and `trained` says of each branch whether it holds a message that the policy sampled.
+    `tools` are the tool definitions.
+
+    `metadata` has, with None for what is not recorded: "id" (in the index), "uid" (as recorded), "step", "split",
+    "env", "agent", "task", "reward", "rewards" ({name: {"score", "weight"}}), "metrics" ({name: number}), "info",
+    "advantage", "logprobs" ({"mean", "min", "count"}, in nats), "tool_calls" (how many), "tools" (the names of those
+    called), "completion" ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens", "turns"}), "timing"
+    (seconds, as recorded), "errors", "effective", "policy_version", "episode_id", "group_id", "locator" ({"path",
+    "line", "byte_offset", "byte_length", "item"}), "annotations" (where later facts stand) and, where there are any,
+    "remarks" on how it was read.
+
+    `raw` is the record as it stands in its file, `record` the decoded record of this trajectory alone.
     """
 
     messages: list[Message]
     metadata: dict[str, Any]
     branches: list[list[Message]] = field(default_factory=list)
-    branch_nodes: list[list[int]] = field(default_factory=list)  # the record's node behind each message of a branch
-    trained: list[bool] = field(default_factory=list)  # per branch: does it hold a message the policy sampled?
+    branch_nodes: list[list[int]] = field(default_factory=list)
+    trained: list[bool] = field(default_factory=list)
     tools: list[dict[str, Any]] = field(default_factory=list)
-    raw: bytes = b""  # the record as it stands in its file
-    record: dict[str, Any] = field(default_factory=dict)  # the decoded record of this trajectory alone
+    raw: bytes = b""
+    record: dict[str, Any] = field(default_factory=dict)
     read_tokens: Callable[[], list[Tokens | None]] = field(default=list, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -50,7 +63,10 @@ class Trajectory:
 
     @cached_property
     def branch_tokens(self) -> list[Tokens | None]:
-        """The tokens of each branch and what is recorded about them; None for a branch without recorded ids."""
+        """The tokens of each branch and what is recorded about them; None for a branch without recorded ids.
+
+        They are decoded when they are first asked for. Raises SourceError for a tokenizer that cannot be read.
+        """
         return self.read_tokens()
 
     @property
@@ -61,7 +77,7 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class TrajectoryRef:
-    """A lightweight reference to a trajectory; `load()` decodes it."""
+    """A lightweight reference to a trajectory: its `id`, which pages, SQL and the command line show, and `load()`."""
 
     adapter: Adapter = field(repr=False)
     id: int
@@ -70,13 +86,21 @@ class TrajectoryRef:
         return f"<TrajectoryRef {self.id} of {_place(self.adapter)}>"
 
     def load(self) -> Trajectory:
-        """Decode the trajectory, reading its record's bytes only."""
+        """Return the decoded trajectory, reading its record's bytes only.
+
+        Raises LocatorError where there is no such trajectory, or its record is gone or has changed since it was
+        indexed.
+        """
         return self.adapter.load_trajectory(self.id)
 
 
 @dataclass(frozen=True)
 class PromptGroup:
-    """All trajectories of one prompt within one step and split."""
+    """All trajectories of one prompt within one step and split: `count` of them, also as its length.
+
+    `key` is the hash of the prompt's messages, with ":task" where the record names a task and "@split" for a split that
+    is not train. `preview` is the beginning of the prompt's text in one line. `step` is None where there is no step.
+    """
 
     adapter: Adapter = field(repr=False)
     step: int | None
@@ -119,7 +143,11 @@ class RolloutStep:
         return f"<RolloutStep: {_step(self.number)} of {_place(self.adapter)}>"
 
     def prompts(self) -> list[PromptGroup]:
-        """Return the prompt groups of the step. Reads what is new in this step's shards, and no others."""
+        """Return the prompt groups of the step, in the order of their first trajectories; [] where there is none.
+
+        Reads what is new in this step's shards, and no others; of an index that was given, no file at all. Raises
+        SourceError for a run and IndexFileError for an index that cannot be read.
+        """
         self.adapter.ensure_step_indexed(self.number)  # type: ignore[arg-type]
         listed = self.adapter.list_prompts(self.number)  # type: ignore[arg-type]
         return [
@@ -145,7 +173,7 @@ class RolloutStep:
 
 
 class RLTracer:
-    """The entry point for one run: any object with the five methods of `Adapter` will do.
+    """The entry point for one run, given by an adapter: any object with the five methods of `Adapter` will do.
 
     A path or a URL will do too: that of a run, which is recognised by its files, or of an index. Where the index holds
     several runs, `run` is the name or the id of one, as `list_runs` gives them; WhichRunError names them.
@@ -176,7 +204,10 @@ class RLTracer:
         return f"<RLTracer of {_place(self.adapter)}>"
 
     def steps(self) -> list[RolloutStep]:
-        """Return the steps of the run. Opens no shard whose place tells its step."""
+        """Return the steps of the run in their order; one without a number comes last.
+
+        Opens no shard whose place tells its step. Raises SourceError for a run that cannot be read.
+        """
         return [RolloutStep(self.adapter, number, self.prompt_parser) for number in self.adapter.list_steps()]
 
     def step(self, number: int | None) -> RolloutStep:

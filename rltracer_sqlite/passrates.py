@@ -9,8 +9,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .arguments import as_number, is_text, shown
 from .index.columns import resolve_path
 from .index.views import WINDOW_SIZES as WINDOW_SIZES
+from .printed import given
 
 NORMAL_QUANTILE = 1.959963984540054  # two-sided 95 %
 
@@ -26,6 +28,13 @@ class SuccessRule:
     path: str
     threshold: float
 
+    def __post_init__(self) -> None:
+        if not is_text(self.path) or (number := as_number(self.threshold)) is None:
+            raise SuccessRuleError(f"A success rule is a path and a number, not {shown((self.path, self.threshold))}")
+        object.__setattr__(self, "threshold", number)
+
+    __repr__ = given
+
     def __str__(self) -> str:
         return f"{self.path} >= {self.threshold:g}"
 
@@ -35,15 +44,19 @@ def parse_rule(text: str) -> SuccessRule:
 
     Raises SuccessRuleError for another comparison, or a threshold that is not a finite number.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"A rule is text, and {shown(text)} is none.")
     path, comparison, number = (part.strip() for part in text.partition(">="))
     if not re.fullmatch(r"[^\s<>=]+", path):
-        raise SuccessRuleError(f"Cannot read the rule {text!r}: write PATH >= NUMBER, as in 'metrics.correct >= 1'")
+        raise SuccessRuleError(
+            f"Cannot read the rule {shown(text)}: write PATH >= NUMBER, as in 'metrics.correct >= 1'"
+        )
     try:
         threshold = float(number) if comparison else 1.0
     except ValueError:
         threshold = math.nan
     if not math.isfinite(threshold):
-        raise SuccessRuleError(f"Cannot read the rule {text!r}: {number!r} is not a finite number")
+        raise SuccessRuleError(f"Cannot read the rule {shown(text)}: {shown(number)} is not a finite number")
     return SuccessRule(path, threshold)
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from ..arguments import file_path
 from ..replacing import replacing
 from .report import markdown_report
 from .runs import RunAnalysis, count_scored, histograms
 from .selection import Selection, UnscoredTrajectory
 
 
-def write_analysis(folder: Path, selection: Selection, ks: Sequence[int], runs: Sequence[RunAnalysis]) -> list[Path]:
-    """Write prompts.csv, prompts.json, windows.csv, unscored.csv, analysis.json and report.md; return their paths."""
+def write_analysis(
+    folder: str | os.PathLike[str], selection: Selection, ks: Sequence[int], runs: Sequence[RunAnalysis]
+) -> list[Path]:
+    """Write prompts.csv, prompts.json, windows.csv, unscored.csv, analysis.json and report.md; return their paths.
+
+    `selection` and `ks` are those that the runs were analysed with.
+    """
+    folder = file_path("folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
     prompts = [metric.as_row() for run in runs for metric in run.metrics]
     windows = [window.as_row() for run in runs for window in run.windows]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..passrates import pass_at_k, pass_bin, pass_rate, wilson_interval, window_steps
+from ..printed import short
 from .selection import PromptCount
 
 SOLVED = 0.5  # a prompt counts as solved in a window when at least this share of its trajectories passed
@@ -29,6 +30,11 @@ class PromptMetric:
     high: float | None
     pass_at: dict[int, float | None]
     change: str | None
+
+    def __repr__(self) -> str:
+        rate = "unscored" if self.pass_rate is None else f"pass rate {self.pass_rate:.3f}"
+        place = f"steps {self.step_first} to {'the last' if self.step_last is None else self.step_last}"
+        return f"<PromptMetric of prompt {self.count.prompt_id}, {place}: {rate}, {short(self.count.preview)}>"
 
     @property
     def pass_bin(self) -> str | None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..amounts import plural
+from ..arguments import instance, shown, whole_number
+from ..index.queries import run_names, runs
 from ..passrates import PASS_BINS, SuccessRule, pass_bin
+from ..printed import short
+from ..runs import WhichRunError
 from .metrics import PromptMetric, prompt_metrics
 from .selection import Selection, UnscoredTrajectory, first_step, list_unscored, read_counts
 from .windows import WindowSummary, summarise_windows
@@ -23,15 +28,28 @@ class RunAnalysis:
     windows: list[WindowSummary]
     unscored: list[UnscoredTrajectory]
 
+    def __repr__(self) -> str:
+        counts = f"{plural(len(self.windows), 'summary')} of windows, {plural(len(self.metrics), 'prompt metric')}"
+        return f"<RunAnalysis of {short(self.run)} by {short(self.rule)}: {counts}, {len(self.unscored):,} unscored>"
+
 
 def analyse_run(
     connection: sqlite3.Connection, run_id: int, selection: Selection, ks: Sequence[int] = (1, 4, 8)
 ) -> RunAnalysis:
-    """Return the metrics and summaries of one run. Raises SuccessRuleError where the index lacks the rule's value."""
-    name, path, threshold = connection.execute(
-        "select name, success_path, success_threshold from runs where id = ?", (run_id,)
-    ).fetchone()
-    rule = selection.rule or SuccessRule(path, threshold)
+    """Return the metrics and summaries of one run of an open index, with pass@k for each of `ks`.
+
+    Raises WhichRunError for a run that the index does not hold, and SuccessRuleError where it lacks the rule's value.
+    """
+    instance("connection", connection, sqlite3.Connection)
+    instance("selection", selection, Selection)
+    if not isinstance(ks, Iterable):
+        raise TypeError(f"ks is {shown(ks)}: it is a list of whole numbers.")
+    run_id, ks = whole_number("run_id", run_id), [whole_number("k", k, least=1) for k in ks]
+    known = runs(connection)
+    run = next((one for one in known if one.id == run_id), None)
+    if run is None:
+        raise WhichRunError(f"The index has no run {run_id}. It holds: {run_names(known)}.")
+    name, rule = run.name, selection.rule or SuccessRule(run.success_path, run.success_threshold)
     counts = read_counts(connection, run_id, selection)
     metrics = prompt_metrics(name, counts, first_step(connection, run_id, selection), selection.window, ks)
     windows = summarise_windows(metrics, ks)

@@ -6,7 +6,10 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..amounts import plural
+from ..arguments import instance, text, whole_number
 from ..passrates import SuccessRule, success_column
+from ..printed import given, short
 
 STORED = """
     select g.step as step, g.split as split, g.env as env, g.prompt_id as prompt_id, g.zero_variance as zero_variance,
@@ -28,7 +31,8 @@ class Selection:
     """Which trajectories to analyse and how. None: no limit; for `window` one window, for `rule` the run's own rule.
 
     Windows begin at the first step of the run within the step range, whatever the split and env, so that the windows
-    of splits and envs are the same.
+    of splits and envs are the same. `window` is a number of steps. Raises TypeError and ValueError for what cannot be
+    meant.
     """
 
     window: int | None = None
@@ -38,13 +42,31 @@ class Selection:
     step_end: int | None = None
     rule: SuccessRule | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("split", "env"):
+            if (value := getattr(self, name)) is not None:
+                text(name, value)
+        for name, least in (("window", 1), ("step_start", 0), ("step_end", 0)):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, whole_number(name, value, least))
+        if self.step_start is not None and self.step_end is not None and self.step_end < self.step_start:
+            raise ValueError(f"The steps {self.step_start} to {self.step_end} end before they begin.")
+        if self.rule is not None:
+            instance("rule", self.rule, SuccessRule)
+
+    __repr__ = given
+
     def as_dict(self) -> dict[str, Any]:
         """Return the selection with its rule in words."""
         return {**vars(self), "rule": str(self.rule) if self.rule else None}
 
 
 class PromptCount(NamedTuple):
-    """The counts of one prompt in one window, split and env."""
+    """The counts of one prompt in one window, split and env.
+
+    `judged_groups` counts its prompt groups with the rewards of two trajectories or more, and `zero_variance` those of
+    them whose rewards are all equal; `scored` counts its trajectories with a value that decides success.
+    """
 
     window: int | None
     split: str | None
@@ -54,11 +76,15 @@ class PromptCount(NamedTuple):
     task: str
     preview: str
     prompt_groups: int
-    zero_variance: int  # groups whose rewards are all equal
-    judged_groups: int  # groups of two or more trajectories with a reward: of these, zero_variance
+    zero_variance: int
+    judged_groups: int
     trajectories: int
     scored: int
     successes: int
+
+    def __repr__(self) -> str:
+        counts = f"{self.successes:,} of {self.scored:,} scored, {plural(self.trajectories, 'trajectory')}"
+        return f"<PromptCount of prompt {self.prompt_id}: {counts}, {short(self.preview)}>"
 
 
 class UnscoredTrajectory(NamedTuple):
@@ -74,9 +100,12 @@ class UnscoredTrajectory(NamedTuple):
     line: int | None
     preview: str
 
+    def __repr__(self) -> str:
+        return f"<UnscoredTrajectory {self.id}: {short(self.error_type)}, {short(self.path, 100)}>"
+
 
 def first_step(connection: sqlite3.Connection, run_id: int, selection: Selection) -> int | None:
-    """Return the step at which the windows begin."""
+    """Return the step at which the windows begin; None where the run has no step in the range."""
     row = connection.execute(
         """
         select min(step) from prompt_groups

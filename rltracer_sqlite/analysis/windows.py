@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..amounts import plural
 from ..passrates import PASS_BINS, Estimate, estimate_mean, estimate_rate
+from ..printed import short
 from .metrics import PromptMetric
 
 
@@ -34,6 +36,14 @@ class WindowSummary:
     judged_groups: int  # prompt groups of two or more trajectories with a reward: of these, zero_variance
     gained: int
     lost: int
+
+    def __repr__(self) -> str:
+        place = f"steps {self.step_first} to {'the last' if self.step_last is None else self.step_last}"
+        rate = "unscored" if self.pass_rate.mean is None else f"pass rate {self.pass_rate.mean:.3f}"
+        names = ", ".join(short(name) for name in (self.split, self.env) if name is not None)
+        return (
+            f"<WindowSummary of {short(self.run)}, {place}, {names or 'all'}: {plural(self.prompts, 'prompt')}, {rate}>"
+        )
 
     def as_row(self) -> dict[str, Any]:
         """Return it as one flat row: what windows.csv and analysis.json hold."""

@@ -36,16 +36,18 @@ class ExportResult:
     """What was written.
 
     `selected_count` counts trajectories, in preference mode pairs; a trajectory writes a row per branch.
-    `available_count` is that of rltracer 0.1.0: what all filters and the quota per prompt and window leave, for unique
-    prompts and target to choose from. It is not the stage "available" of the funnel, which is all trajectories of the
-    asked steps and splits: `funnel` has that one, and each stage after it.
+    `eligible_prompt_groups` counts the prompts, per run and window, that have anything to give. `row_count` counts the
+    rows of the file, and `summary` is what the file at `summary_path` holds. `available_count` is that of rltracer
+    0.1.0: what all filters and the quota per prompt and window leave, for unique prompts and target to choose from. It
+    is not the stage "available" of the funnel, which is all trajectories of the asked steps and splits: `funnel` has
+    that one, and each stage after it.
     """
 
     output_path: Path
     summary_path: Path
     selected_count: int
     available_count: int
-    eligible_prompt_groups: int  # prompts, per run and window, that have anything to give
+    eligible_prompt_groups: int
     row_count: int
     summary: dict[str, Any] = field(repr=False)
 
@@ -97,12 +99,15 @@ class TraceDataExporter:
         return f"<TraceDataExporter of {several}: {self.preferences!r}>"
 
     def inspect(self) -> dict[str, Any]:
-        """Return the summary of the selection without writing anything."""
+        """Return the summary of the selection without writing anything: what the file beside an export holds.
+
+        "funnel" has its stages, "windows" the counts of each window of each run, and "runs" their success rules.
+        """
         with self._selected() as selection:
             return summary(selection)
 
     def preview(self, rows: int) -> tuple[dict[str, Any], list[Any]]:
-        """Return the summary of the selection and the first rows of it, of which only these records are read.
+        """Return the summary of the selection and its first rows, of which only these records are read.
 
         A record that proves to be no training data is passed over, and the summary does not count that.
         """
@@ -114,7 +119,10 @@ class TraceDataExporter:
             return told, list(islice(written_rows(selection, Written(), self.progress), rows))
 
     def write_jsonl(self, output_path: str | os.PathLike[str]) -> ExportResult:
-        """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts."""
+        """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts.
+
+        An old file is replaced when the new one is whole. Raises ExportError for the name of another format too.
+        """
         path = file_path("output_path", output_path)
         if format_of(path) == "parquet":
             raise ExportError(f"{path} is named as Parquet: use write(), or a name that ends in .jsonl.")

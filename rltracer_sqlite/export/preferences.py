@@ -17,11 +17,11 @@ class ExportError(ValueError):
 
 
 class ExportMode(str, Enum):
-    """The shape of the rows."""
+    """The shape of the rows: SFT for whole conversations, RL for prompts, PREFERENCE for pairs of answers."""
 
-    SFT = "sft"  # whole conversations
-    RL = "rl"  # prompts
-    PREFERENCE = "preference"  # a prompt with a better and a worse answer
+    SFT = "sft"
+    RL = "rl"
+    PREFERENCE = "preference"
 
 
 class Acceptance(str, Enum):
@@ -33,17 +33,18 @@ class Acceptance(str, Enum):
 
 
 class Order(str, Enum):
-    """Which trajectories of a prompt come first."""
+    """Which trajectories of a prompt come first: those of a seeded draw, or those with the fewest completion tokens."""
 
-    SAMPLE = "sample"  # a seeded draw
-    SHORTEST = "shortest"  # those with the fewest completion tokens
+    SAMPLE = "sample"
+    SHORTEST = "shortest"
 
 
 @dataclass(frozen=True)
 class DifficultyFilter:
     """Inclusive bounds of a prompt's pass rate; difficulty is the same number, and all given bounds must hold.
 
-    A prompt of which nothing is scored has no pass rate: it is kept only where no bound is given.
+    A prompt of which nothing is scored has no pass rate: it is kept only where no bound is given. Raises ExportError
+    for what is no number from 0 to 1.
     """
 
     min_pass_rate: float | None = None
@@ -85,7 +86,8 @@ class DifficultyFilter:
 class FieldFilter:
     """Keep trajectories whose recorded value at a dotted path is within inclusive bounds, or among allowed values.
 
-    True and False count as 1 and 0. A trajectory without the value is dropped unless `include_missing`.
+    True and False count as 1 and 0. A trajectory without the value is dropped unless `include_missing`. Raises
+    ExportError for what cannot be meant.
     """
 
     path: str
@@ -157,9 +159,22 @@ def value_at_path(record: Mapping[str, Any], path: str) -> Any:
 class ExportPreferences:
     """What to select, and what to write of it.
 
-    `per_prompt` is per prompt and window (None: all), `global_per_prompt` per prompt over all runs and windows.
-    `target_count` counts trajectories, in preference mode pairs. `window_size` is a number of steps; None makes the
-    whole range one window. Raises ExportError for what cannot be meant.
+    `mode`, `acceptance` and `order` are members of ExportMode, Acceptance and Order, or their texts: "sft", "rl" or
+    "preference"; "correct", "incorrect" or "any"; "sample" or "shortest". `difficulty` bounds the pass rate of prompts,
+    and every one of `field_filters` must accept a trajectory.
+
+    `per_prompt` is per prompt and window (None: all), `global_per_prompt` per prompt over all runs and windows, and
+    `unique_prompts` keeps one over all of them. `target_count` is exactly how many are written: trajectories, in
+    preference mode pairs. `window_size` is a number of steps; None makes the whole range one window.
+    `tool_call_sampling_power` weighs a trajectory by its calls ** power. `seed` decides every draw.
+
+    `effective_only` keeps what was part of a training batch, `drop_truncated` drops what a limit cut off;
+    `keep_generation_errors` and `drop_scoring_errors` say what becomes of trajectories with errors. `reward_margin` is
+    the least difference between the rewards of a pair, which is never 0. `rl_from_trace` takes the prompts of RL rows
+    from the traces, where a run has no rl_data_path. `include_provenance`, `include_raw_trace` and `include_tools` say
+    what stands in a row, and `redact` replaces secrets in it. docs/export.md explains each.
+
+    Raises ExportError for what cannot be meant.
     """
 
     mode: ExportMode | str = ExportMode.SFT
@@ -181,8 +196,8 @@ class ExportPreferences:
     drop_truncated: bool = False
     keep_generation_errors: bool = False
     drop_scoring_errors: bool = False
-    reward_margin: float = 0.0  # preference: the least difference between the two rewards; it is never 0
-    rl_from_trace: bool = False  # rl: take the prompt from the trace, where a run has no rl_data_path
+    reward_margin: float = 0.0
+    rl_from_trace: bool = False
     redact: bool = False
 
     def __post_init__(self) -> None:

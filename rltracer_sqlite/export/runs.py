@@ -67,7 +67,7 @@ class TraceRunSpec:
             raise ExportError(f"split is {shown(self.split)}: it is train, eval, or None for every split.")
         if self.name is not None and not is_text(self.name):
             raise ExportError(f"name is {shown(self.name)}: it is text.")
-        queries.check_wanted(self.run)
+        object.__setattr__(self, "run", queries.name_or_number(self.run))
 
     __repr__ = given
 

@@ -22,9 +22,13 @@ class IndexFileError(ValueError):
 
 def open_index(path: Path) -> sqlite3.Connection:
     """Open an existing index for reading. Raises IndexFileError."""
-    if path.is_dir():
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:
+        raise IndexFileError(f"{path} cannot be opened: {error.strerror}.") from None
+    if is_folder:
         raise IndexFileError(f"{path} is a folder, not an index. Make one of it with: rltracer-index run.sqlite {path}")
-    if not path.is_file():
+    if not is_file:
         raise IndexFileError(f"{path} does not exist. Make it with: rltracer-index {path} RUN")
     connection = _connect(path, read_only=True)
     _check(connection, path)

@@ -47,16 +47,17 @@ def run_facts(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     return [fact | {"steps": [one for one in steps(connection, fact["run_id"]) if one is not None]} for fact in found]
 
 
-def check_wanted(run: Any) -> None:
-    """Raise TypeError for what can be neither the name nor the number of a run."""
-    if run is not None and not isinstance(run, str) and as_integer(run) is None:
+def name_or_number(run: Any) -> str | int | None:
+    """Return the name or the number of a run, or None. Raises TypeError for what can be neither."""
+    found = run if isinstance(run, str) else as_integer(run)
+    if found is None and run is not None:
         raise TypeError(f"run is {shown(run)}: it is the name or the number of a run.")
+    return found
 
 
 def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
     """Return the run of this name, else of this number; every run where none is named. Raises TypeError."""
-    check_wanted(wanted)
-    if wanted is None:
+    if (wanted := name_or_number(wanted)) is None:
         return list(known)
     return [run for run in known if run.name == wanted] or [run for run in known if str(run.id) == str(wanted)]
 

@@ -68,7 +68,13 @@ class Among:
 
 @dataclass(frozen=True)
 class Match:
-    """A trajectory whose messages say what was searched for, and where the most of it stands."""
+    """A trajectory whose messages say what was searched for, and where the most of it stands.
+
+    `id`, `uid`, `run`, `step`, `split`, `env`, `success` and `reward` are those of the trajectory; `success` is None
+    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of the message
+    `load().branches[branch - 1][message]`, whose role is `role`, and `marks` are the (start, end) of what matches in
+    it. Where the record cannot be read, `problem` says why and the place is None.
+    """
 
     id: int
     uid: str
@@ -92,7 +98,10 @@ class Match:
         return f"<Match {self.id} of {short(self.run)}{step}: {short(self.problem or self.snippet, 80)}>"
 
     def load(self) -> Trajectory:
-        """Decode the trajectory, reading its record's bytes only. Raises LocatorError."""
+        """Return the decoded trajectory, reading its record's bytes only.
+
+        Raises LocatorError where the record is gone, has changed, or lies in a folder that may not be read.
+        """
         from ..adapter import load_trajectory
         from ..roots import Roots
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..amounts import plural
 from ..messages import content_text
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class Document:
     text: str
     starts: Sequence[int]  # where each message's text begins
     places: Sequence[Place]
+
+    def __repr__(self) -> str:
+        return f"<Document: {plural(len(self.text), 'character')} of {plural(len(self.places), 'message')}>"
 
     def place(self, offset: int) -> Place | None:
         """Return where the character at `offset` stands."""

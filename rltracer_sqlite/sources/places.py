@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, overload
 
-from ..arguments import shown
+from ..arguments import can_be_path, shown
 from .base import SourceError
 from .remote import RemoteRoot
 from .remote_listing import Status
@@ -41,7 +41,7 @@ def place(where: str | os.PathLike[str] | RemoteRoot) -> Root:
     text = os.fspath(where) if isinstance(where, (str, os.PathLike)) else None
     if not isinstance(text, str):
         raise TypeError(f"A path or a URL is text or a Path, and {shown(where)} is neither.")
-    if not text or "\0" in text:
+    if not can_be_path(text) or "\0" in text:
         raise SourceError(f"{shown(text)} is no path and no URL.")
     return RemoteRoot(text) if is_url(text) else Path(text)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
+from ..amounts import plural
+
 if TYPE_CHECKING:
     from .tokenizer import TextTokenizer
 
@@ -51,6 +53,10 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        recorded = [one.name for one in fields(self) if one.name != "ids" and getattr(self, one.name) is not None]
+        return f"<Tokens: {plural(len(self.ids), 'token')} with {', '.join(recorded) or 'their ids only'}>"
 
     def with_pieces(self, tokenizer: TextTokenizer | None) -> Tokens:
         """Return the same tokens with their text, if there is a tokenizer."""
