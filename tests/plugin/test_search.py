@@ -11,10 +11,12 @@ from datasette.app import Datasette
 from datasette.utils import parse_metadata
 
 from datasette_rltracer.snippets import marked
+from rltracer_sqlite import search_text
 from rltracer_sqlite.cli.metadata import command as metadata
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text, remove_text
+from tests.commands import rltracer
 from tests.indexing import index
 from tests.layouts.records import message, trace
 
@@ -67,6 +69,13 @@ async def test_results_carry_ids_and_a_search_without_any_says_what_helps(datase
     assert "Looked for absent words in prompts and messages. All words have to occur in one trajectory" in nothing
     assert "write OR between them, or word* for all that begin so. Search without the filters" in nothing
     assert '<option value="x" selected>x</option>' in await get(datasette, f"{SEARCH}?q=absent&split=x")
+
+
+async def test_page_terminal_and_python_count_the_same(datasette, searchable):
+    assert search_text(searchable / "run.sqlite", "pick", limit=1).total == 3
+    assert "3 trajectories" in words(await get(datasette, f"{SEARCH}?q=pick"))
+    said = rltracer("search", searchable / "run.sqlite", "pick", "--limit", 1).stdout
+    assert said.splitlines()[-1] == "1 of 3 trajectories"
 
 
 @pytest.mark.parametrize(
