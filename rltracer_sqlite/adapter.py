@@ -14,6 +14,7 @@ from .arguments import file_path, shown, step_number, text, whole_number
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
+from .printed import short
 from .roots import Roots, allowed_tokenizer
 from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run
@@ -81,7 +82,7 @@ class IndexedAdapter:
         self._run_id: int | None = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {str(self.rollout_dir)!r}>"
+        return f"<{type(self).__name__} of {short(str(self.rollout_dir), 200)}>"
 
     def list_steps(self) -> list[int | None]:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""

@@ -83,20 +83,20 @@ def text(name: str, value: Any) -> str:
     return value
 
 
-def file_path(name: str, value: Any) -> Path:
-    """Return a path. Raises TypeError for what is none, such as bytes, and ValueError for a text that cannot be one."""
+def file_path(name: str, value: Any, refusal: type[ValueError] = ValueError) -> Path:
+    """Return a path. Raises TypeError for what is none, such as bytes, and `refusal` for a text that cannot be one."""
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(found, str):
         raise TypeError(f"{name} is {shown(value)}: it is a path, as text or as a Path.")
     if not can_be_path(found):
-        raise ValueError(f"{name} is {shown(value)}: it is the path of a file.")
+        raise refusal(f"{name} is {shown(value)}, which is the name of no file.")
     return Path(found)
 
 
 def can_be_path(value: str) -> bool:
     """Say whether a text can be a path: it is not empty, and a file system can write it."""
     try:
-        return bool(os.fsencode(value))
+        return b"\0" not in os.fsencode(value) and value != ""
     except UnicodeEncodeError:
         return False
 

@@ -48,7 +48,7 @@ def test_places_that_take_no_rows(tmp_path: Path, database: Path) -> None:
     before = left(tmp_path)
     for name in ("folder.jsonl", "to-folder.jsonl", "loop.jsonl", "pipe.jsonl", "file/o.jsonl", "taken.jsonl", "a\0b",
                  f"{'n' * 300}.jsonl"):  # fmt: skip
-        with pytest.raises(ExportError, match="cannot be written"):
+        with pytest.raises(ExportError, match=r"cannot be written|the name of no file"):
             export(spec(database), tmp_path / name)
         assert left(tmp_path) == before
 

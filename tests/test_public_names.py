@@ -35,6 +35,7 @@ from rltracer_sqlite import (
     TraceRunSpec,
     Trajectory,
     analysis,
+    browse,
     export,
     list_runs,
     open_run,
@@ -148,6 +149,9 @@ CALLS: dict[str, Call] = {
     "SuccessRule": lambda value, index: SuccessRule(value, 1),
     "SuccessRule threshold": lambda value, index: SuccessRule("reward", value),
     "parse_rule": lambda value, index: parse_rule(value),
+    "find_runs": lambda value, index: browse.find_runs(value),
+    "run_folder_path": lambda value, index: browse.run_folder_path(index.parent, value),
+    "parse_step": lambda value, index: browse.parse_step(value),
 }
 # Functions of an index, and those of their arguments that are given by name.
 NAMED: dict[Callable[..., object], tuple[str, ...]] = {
@@ -303,12 +307,14 @@ def shown_objects(database: Path) -> Iterator[object]:
     count = run.metrics[0].count._replace(preview=long, env=long)
     yield from (run, replace(run, run=long, rule=long), run.windows[0], replace(run.windows[0], run=long, env=long))
     yield from (count, replace(run.metrics[0], count=count, run=long), Selection(env=long), SuccessRule(long, 1))
+    yield from (browse.find_runs(database.parent), *browse.find_runs(database.parent).runs)
+    yield browse.RunFolder(long, steps=set(range(0, 10**6, 2)), unread="files")
     yield UnscoredTrajectory(1, long, 1, long, long, long, long, 1, long)
     yield document(Trajectory([{"role": "user", "content": long}], {}))
 
 
 def test_every_object_prints_itself_in_a_short_line(database: Path) -> None:
-    for one in shown_objects(database):
+    for one in [*shown_objects(database), RLTracer(PrimeRLAdapter("x" * 3000)), PrimeRLAdapter("x" * 3000)]:
         assert len(repr(one)) <= 500, type(one)
         assert repr(one).isprintable(), type(one)
         assert type(one).__name__ in repr(one)
@@ -322,9 +328,10 @@ def test_what_differs_from_the_defaults_is_printed() -> None:
 
 
 def public_objects() -> Iterator[tuple[str, Any]]:
-    for module in (rltracer_sqlite, analysis, export):
+    for module in (rltracer_sqlite, analysis, browse, export):
         for name in module.__all__:
-            found = getattr(module, name)
+            if not callable(found := getattr(module, name)):
+                continue
             yield name, found
             if inspect.isclass(found):
                 own = [one for one in vars(found).items() if not one[0].startswith("_")]

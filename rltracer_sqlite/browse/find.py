@@ -8,6 +8,9 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..amounts import plural, ranges, size
+from ..arguments import file_path
+from ..printed import short
 from ..sources.base import PACKED, SourceError
 from ..sources.files import is_name_inside
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
@@ -45,6 +48,11 @@ class RunFolder:
     is_known: bool = False
     unread: str = ""  # what its files are, where none of them is of a kind that is read
 
+    def __repr__(self) -> str:
+        steps = f", steps {ranges(self.steps)}" if self.steps else ""
+        kind = f", {self.unread}" if self.unread else ""
+        return f"<RunFolder {short(self.path, 200)}: {plural(self.files, 'file')}, {size(self.bytes)}{steps}{kind}>"
+
 
 @dataclass(frozen=True)
 class Found:
@@ -54,13 +62,20 @@ class Found:
     files: int
     is_all: bool
 
+    def __repr__(self) -> str:
+        return f"<Found: {plural(len(self.runs), 'run')} among {plural(self.files, 'file')}>"
 
-def find_runs(root: Path) -> Found:
+
+def find_runs(root: str | os.PathLike[str]) -> Found:
     """Return the runs below a folder, or the one that a single file is. Raises SourceError where it cannot be read."""
-    base, count = base_folder(root), 0
+    root = file_path("root", root)
+    try:
+        base, is_file, count = base_folder(root), root.is_file(), 0
+    except OSError as error:
+        raise SourceError(f"{root} cannot be read: {error.strerror}.") from None
     runs: dict[str, RunFolder] = {}
     others: dict[str, RunFolder] = {}  # with files that are known and not read
-    for path, what in [Listed(root.name)] if root.is_file() else walk(root, SKIPPED_FOLDERS):
+    for path, what in [Listed(root.name)] if is_file else walk(root, SKIPPED_FOLDERS):
         count += what == FILE
         if count > MOST_FILES:
             break
@@ -127,10 +142,10 @@ def several_runs(root: Path) -> list[str]:
     return sorted(folders) if is_shared else []
 
 
-def run_folder_path(root: Path, path: str) -> Path:
+def run_folder_path(root: str | os.PathLike[str], path: str) -> Path:
     """Return the folder of a run by its path below `root`, resolved. Raises SourceError for a path that leads out."""
-    base = root.resolve()
-    if not is_name_inside(path) or ".." in path.split("/"):
+    base = file_path("root", root).resolve()
+    if not isinstance(path, str) or not is_name_inside(path) or ".." in path.split("/"):
         raise SourceError("There is no such run.")
     try:
         full = (base / path).resolve(strict=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..arguments import shown
 from ..index.plan import find_jobs
 from ..sources.base import Shard, Source
 from ..sources.places import base_folder
@@ -97,6 +98,6 @@ def parse_step(text: str) -> int | None:
     """Return the step that an address means, None for files without one. Raises ValueError."""
     if text == NO_STEP:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise ValueError("not a step")
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 15):
+        raise ValueError(f"{shown(text)} is not a step.")
     return int(text)

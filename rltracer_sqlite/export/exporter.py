@@ -123,7 +123,7 @@ class TraceDataExporter:
 
         An old file is replaced when the new one is whole. Raises ExportError for the name of another format too.
         """
-        path = file_path("output_path", output_path)
+        path = file_path("output_path", output_path, ExportError)
         if format_of(path) == "parquet":
             raise ExportError(f"{path} is named as Parquet: use write(), or a name that ends in .jsonl.")
         return self.write(path)
@@ -133,7 +133,7 @@ class TraceDataExporter:
 
         Without `allow_empty`, a selection of nothing raises ExportError and leaves an old file as it is.
         """
-        path = file_path("output_path", output_path)
+        path = file_path("output_path", output_path, ExportError)
         refuse_name(path)
         summary_path = path.with_name(f"{path.name}.summary.json")
         with self._selected() as selection:

@@ -54,7 +54,7 @@ class TraceRunSpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", place(self.path))
         if self.rl_data_path is not None:
-            object.__setattr__(self, "rl_data_path", file_path("rl_data_path", self.rl_data_path))
+            object.__setattr__(self, "rl_data_path", file_path("rl_data_path", self.rl_data_path, ExportError))
         for name in ("step_start", "step_end"):
             if (value := getattr(self, name)) is None:
                 continue

@@ -41,7 +41,7 @@ def place(where: str | os.PathLike[str] | RemoteRoot) -> Root:
     text = os.fspath(where) if isinstance(where, (str, os.PathLike)) else None
     if not isinstance(text, str):
         raise TypeError(f"A path or a URL is text or a Path, and {shown(where)} is neither.")
-    if not can_be_path(text) or "\0" in text:
+    if not can_be_path(text):
         raise SourceError(f"{shown(text)} is no path and no URL.")
     return RemoteRoot(text) if is_url(text) else Path(text)
 
