@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .arguments import can_be_path
 from .replacing import replacing
 from .sources.base import LocatorError, SourceError
 from .sources.places import Root, place
@@ -46,6 +47,8 @@ class Roots:
     def check(self, root: str | Root) -> Root:
         """Return a run's folder, resolved. Raises RootNotAllowed where no allowed folder is it or holds it."""
         shown = redacted(str(root))
+        if not can_be_path(str(root)):
+            raise RootNotAllowed(f"This index points to {shown!r}, which is no folder.")
         try:
             resolved = place(root).resolve()
         except SourceError as error:
