@@ -1,10 +1,11 @@
-"""Numbers as people read them: so many things, sizes in bytes, ranges of steps."""
+"""Numbers as people read them: so many things, sizes in bytes, ranges of steps, and lists that are not endless."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 MOST_RANGES = 10
+LIST_COLUMNS = 60
 HISSING = ("ch", "s", "x")
 
 
@@ -33,3 +34,15 @@ def ranges(steps: Iterable[int]) -> str:
             found.append([step, step])
     told = [str(first) if first == last else f"{first}–{last}" for first, last in found]
     return ", ".join(told if len(told) <= MOST_RANGES else [*told[: MOST_RANGES - 1], "…", told[-1]])
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a sentence, as many as take about a line, and how many more there are: 'a, b and 3 more'."""
+    told = list(names)
+    shown = told[:1]
+    for name in told[1:]:
+        if len(", ".join([*shown, name])) > LIST_COLUMNS:
+            break
+        shown.append(name)
+    more = len(told) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")

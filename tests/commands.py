@@ -21,13 +21,20 @@ class Done(NamedTuple):
     stderr: str
 
 
-def called(main: Callable[[], None], *arguments: object) -> Done:
+class Terminal(io.StringIO):
+    """What a command prints to a person, who sees the environment's COLUMNS of it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def called(main: Callable[[], None], *arguments: object, is_terminal: bool = False) -> Done:
     """Call a console script as it is installed; an error that it does not turn into a sentence fails the test."""
-    code = 0
+    code, stream = 0, Terminal if is_terminal else io.StringIO
     with (
         patch.object(sys, "argv", ["command", *map(str, arguments)]),
-        redirect_stdout(io.StringIO()) as stdout,
-        redirect_stderr(io.StringIO()) as stderr,
+        redirect_stdout(stream()) as stdout,
+        redirect_stderr(stream()) as stderr,
     ):
         try:
             main()
@@ -36,12 +43,12 @@ def called(main: Callable[[], None], *arguments: object) -> Done:
     return Done(code, stdout.getvalue(), stderr.getvalue())
 
 
-def indexed(*arguments: object) -> Done:
-    return called(rltracer_sqlite.cli.index.main, *arguments)
+def indexed(*arguments: object, is_terminal: bool = False) -> Done:
+    return called(rltracer_sqlite.cli.index.main, *arguments, is_terminal=is_terminal)
 
 
-def rltracer(*arguments: object) -> Done:
-    return called(rltracer_sqlite.cli.main, *arguments)
+def rltracer(*arguments: object, is_terminal: bool = False) -> Done:
+    return called(rltracer_sqlite.cli.main, *arguments, is_terminal=is_terminal)
 
 
 def inspected(*arguments: object) -> Done:

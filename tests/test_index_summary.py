@@ -117,10 +117,10 @@ def test_what_the_rule_does_not_score_is_counted_and_its_environments_named(tmp_
 def test_a_summary_is_broken_on_a_terminal_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    run = make_run(tmp_path / ("long" * 15))
+    run = make_run(tmp_path / ("long" * 14))
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("rltracer_sqlite.cli.report.writes_to_terminal", lambda: is_terminal)
-    lines = indexed(tmp_path / "x.sqlite", run).stdout.splitlines()
+    done = indexed(tmp_path / "x.sqlite", run, is_terminal=is_terminal)
+    lines = done.stdout.splitlines()
     assert any(line.startswith(f"  datasette {tmp_path}/x.sqlite --setting ") for line in lines)
     told = [line for line in lines if not line.startswith("  datasette ")]
     assert (max(map(len, told)) <= 60) == is_terminal
@@ -130,10 +130,14 @@ def test_a_rule_that_scores_nothing_is_one_warning(tmp_path: Path) -> None:
     done = indexed(tmp_path / "x.sqlite", make_run(tmp_path / "run"), "--success", "metrics.foo>=1")
     assert done.returncode == 0
     assert "unscored:" not in done.stdout
-    assert done.stderr.startswith("Warning: No value is recorded under metrics.foo; ")
-    assert len(done.stderr.splitlines()) == 1
+    said, command = done.stderr.splitlines()
+    assert said.startswith("Warning: The rule metrics.foo >= 1 scores 0 of ")
+    assert command == f"  rltracer success {tmp_path}/x.sqlite run --rule 'PATH >= NUMBER'"
+    refused = sentence(rltracer("success", tmp_path / "x.sqlite", "run", "--rule", "metrics.foo"))
+    assert said == f"Warning: {refused} Change the rule with:"
     names = [name for (name,) in rows(tmp_path / "x.sqlite", "select path from fields where path like 'metrics.%'")]
     assert any(name in done.stderr for name in names)
+    assert rltracer("success", tmp_path / "x.sqlite", "--rule", f"{names[0]} >= 0").returncode == 0
 
 
 def test_problems_are_counted_and_listed(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_no_match_says_how_many_were_searched(database: Path) -> None:
         (["gasket", "--steps", "2-1"], 2, "ends before it begins"),
         (["gasket", "--limit", 0], 2, "'--limit'"),
         (["gasket", "--step", 9], 1, "run has no trajectory with step 9. It has steps 1 to 2"),
-        (["gasket", "--split", "eval"], 1, "It has steps 1 to 2; split train"),
+        (["gasket", "--split", "eval"], 1, "run has no trajectory with split eval. It has split train"),
     ],
 )
 def test_what_cannot_be_meant_is_told(database: Path, asked: Sequence[object], code: int, said: str) -> None:

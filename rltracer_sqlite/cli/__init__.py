@@ -63,8 +63,16 @@ def main() -> None:
 
 def run(command: click.Command) -> None:
     """Run a command, turning the library's own errors into a sentence on stderr."""
+    from .say import say, show_error
+
     try:
-        command(prog_name=None)
+        sys.exit(command.main(prog_name=None, standalone_mode=False))
+    except click.ClickException as error:
+        show_error(error)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("Aborted!", err=True)  # as click itself says
+        sys.exit(1)
     except BrokenPipeError:
         # The reader of our output has left, for example `head`: nothing to complain about.
         sys.stderr.close()
@@ -73,7 +81,7 @@ def run(command: click.Command) -> None:
         sentence = _explained(error)
         if sentence is None:
             raise
-        click.echo(f"Error: {printable(sentence)}", err=True)
+        say(f"Error: {sentence}", err=True)
         sys.exit(1)
 
 

@@ -11,6 +11,7 @@ import click
 from . import CONTEXT, printable
 from .numbers import From, Whole
 from .places import RUN, check_run
+from .say import say
 
 if TYPE_CHECKING:
     from ..analysis import RunAnalysis, Selection
@@ -76,9 +77,9 @@ def command(
     except OSError as error:
         raise click.ClickException(printable(f"{output} cannot be written: {error.strerror}.")) from None
     for analysis in runs:
-        click.echo(_summary(analysis))
+        say(_summary(analysis))
     where = f"{output} in place of an earlier analysis" if is_replaced else str(output)
-    click.echo(printable(f"Written to {where}: report.md, prompts.csv, windows.csv and more"))
+    say(f"Written to {where}: report.md, prompts.csv, windows.csv and more")
 
 
 def parse_ks(text: str) -> list[int]:
@@ -109,16 +110,15 @@ def _analyse(
 
 def _refuse_nothing(connection: sqlite3.Connection, ids: list[int], selection: Selection) -> None:
     """Say which runs have nothing of what is to be analysed; raise ClickException where none has."""
-    from ..index.contents import nothing_there
+    from ..index.contents import lacking
 
     asked: dict[str, Any] = {"split": selection.split, "env": selection.env}
     asked |= {"first": selection.step_start, "last": selection.step_end}
-    found = [nothing_there(connection, run_id, **asked) for run_id in ids]
-    missing = [printable(sentence) for sentence in found if sentence is not None]
-    if missing and len(missing) == len(found):
-        raise click.ClickException("\n".join(missing))
-    for sentence in missing:
-        click.echo(sentence, err=True)
+    missing, sentence = lacking(connection, ids, **asked)
+    if missing and len(missing) == len(ids):
+        raise click.ClickException(printable(sentence))
+    if missing:
+        say(sentence, err=True)
 
 
 def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
@@ -157,7 +157,7 @@ def _summary(analysis: RunAnalysis) -> str:
     windows = plural(len({window.window for window in analysis.windows}), "window")
     splits = {window.split or "not recorded" for window in analysis.windows}
     apart = f" ({', '.join(sorted(splits))})" if len(splits) > 1 else ""
-    return printable(
+    return (
         f"{analysis.run}: {analysis.rule}; {plural(counts['scored'], 'scored trajectory')}{unscored}; "
         f"{plural(len(analysis.metrics), 'row')} of prompts in {windows} of steps{apart}"
     )

@@ -8,7 +8,8 @@ from shlex import quote
 
 import click
 
-from . import CONTEXT, printable
+from . import CONTEXT
+from .say import say
 
 
 @click.command("demo", context_settings=CONTEXT)
@@ -50,11 +51,9 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     finally:
         finish_writing(connection)
     remember(run, None)
-    click.echo(
-        printable(f"{database}: {plural(found['trajectories'], 'trajectory')} in {plural(found['steps'], 'step')}")
-    )
+    say(f"{database}: {plural(found['trajectories'], 'trajectory')} in {plural(found['steps'], 'step')}")
     if no_serve:
-        click.echo(f"Open it with: datasette {quote(str(database))} --setting suggest_facets off")
+        say(f"Open it with: datasette {quote(str(database))} --setting suggest_facets off")
     else:
         serve(database, port)
 

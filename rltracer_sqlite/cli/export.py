@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..amounts import listed, plural
 from . import CONTEXT, printable
 from .numbers import parse_range
 from .places import RUN, check_run
+from .say import say
 
 if TYPE_CHECKING:
     from ..export.preferences import ExportPreferences
@@ -119,7 +121,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     try:
         if dry_run:
             told = exporter.inspect()
-            click.echo(report(told))
+            say(report(told))
             return
         assert output is not None
         is_replaced = output.exists()
@@ -129,12 +131,10 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     finally:
         _clear_progress()
     if not quiet:
-        from ..amounts import plural
-
-        click.echo(report(result.summary))
+        say(report(result.summary))
         written = f"Wrote {plural(result.row_count, 'row')} to {output}"
         replaced = ", replaced" if is_replaced else ""
-        click.echo(printable(f"{written}{replaced}; summary: {result.summary_path}"))
+        say(f"{written}{replaced}; summary: {result.summary_path}")
 
 
 def _with_options(sentence: str) -> str:
@@ -161,9 +161,9 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
         specs += [TraceRunSpec.from_index(path, name, **asked) for name in held if not names or name in names]
     unknown = set(names) - {spec.run for spec in specs}
     if unknown or not specs:
-        asked_for = f"has no run {', '.join(sorted(map(repr, unknown)))}" if unknown else "holds no run"
+        asked_for = f"has no run {listed(sorted(map(repr, unknown)))}" if unknown else "holds no run"
         raise click.UsageError(
-            printable(f"{', '.join(map(str, paths))} {asked_for}. It holds: {', '.join(known) or 'none'}.")
+            printable(f"{', '.join(map(str, paths))} {asked_for}. It holds: {listed(known) or 'none'}.")
         )
     return specs
 
@@ -189,8 +189,6 @@ def _preferences(options: dict[str, Any]) -> ExportPreferences:
 
 def report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
-    from ..amounts import plural
-
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
     width = max(len(step["stage"]) for step in told["funnel"])
     lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
@@ -207,7 +205,7 @@ def report(told: dict[str, Any]) -> str:
     if told.get("rows_without_tool_definitions"):
         count = told["rows_without_tool_definitions"]
         lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")
-    return printable("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _progress() -> Progress | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import printable, run
+from . import run
+from .say import say
 
 if TYPE_CHECKING:
     from ..search import TextRefreshed
@@ -51,9 +52,9 @@ def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
         finally:
             finish_writing(connection)
     if not quiet:
-        click.echo(printable(text_report(done, database)))
+        say(text_report(done, database))
     for name, reason in done.skipped.items():
-        click.echo(printable(f"Error: the run {name} could not be read: {reason}"), err=True)
+        say(f"Error: the run {name} could not be read: {reason}", err=True)
     sys.exit(1 if done.skipped and not done.searchable else 0)
 
 

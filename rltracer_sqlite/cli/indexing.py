@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
-import click
-
-from . import printable
+from ..amounts import listed
+from .say import say
 from .several import refuse_merging
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
     finally:
         connection.close()
     if others:
-        raise IndexFileError(f"{database} also holds {', '.join(others)}: name these runs too to rebuild it.")
+        raise IndexFileError(f"{database} also holds {listed(others)}: name these runs too to rebuild it.")
     return searchable
 
 
@@ -94,7 +94,7 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     if sources:
         faults += _index_found(target, sources, options, shown, started)
     for message in faults:
-        click.echo(f"Error: {printable(message)}", err=True)
+        say(f"Error: {message}", err=True)
     return not faults
 
 
@@ -150,9 +150,9 @@ def _index_found(target: Path, sources: Sources, options: Options, shown: Path, 
         if options.fts and results:
             _make_searchable(connection, shown, options.quiet)
         if not options.quiet and results:
-            click.echo(summary(connection, results, time.perf_counter() - started, shown, options))
+            say(summary(connection, results, time.perf_counter() - started, shown, options))
         if options.rule and not options.discover and results:
-            _check_rule(connection, results, options.rule[0])
+            _check_rule(connection, results, options.rule, shown)
         return faults
     finally:
         useless = not results and not existed and _holds_nothing(connection)
@@ -170,23 +170,23 @@ def _holds_nothing(connection: sqlite3.Connection) -> bool:
         return False  # it cannot be read now, and may hold something all the same
 
 
-def _check_rule(connection: sqlite3.Connection, results: list[Refreshed], path: str) -> None:
-    """Warn where a rule that was asked for scores nothing, and name what is recorded under similar paths."""
-    from ..passrates import SuccessRuleError, success_column
+def _check_rule(
+    connection: sqlite3.Connection, results: list[Refreshed], rule: tuple[str, float], database: Path
+) -> None:
+    """Warn where a rule that was asked for scores nothing, and say how to change it."""
+    from ..passrates import SuccessRule
+    from ..unscored import scores_nothing
     from .report import counts
 
     unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
-    if not unscored:
-        return
-    try:
-        success_column(connection, path)
-        names = ", ".join(
-            connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0] for run_id in unscored
-        )
-        why = f"No trajectory of {names} records {path}"
-    except SuccessRuleError as error:
-        why = str(error)
-    click.echo(printable(f"Warning: {why}. Nothing is scored by it; rltracer success sets another rule."), err=True)
+    if unscored and (sentence := scores_nothing(connection, unscored, SuccessRule(*rule))):
+        which = "" if len(unscored) > 1 else quote(_name_of(connection, unscored[0])) + " "
+        say(f"Warning: {sentence} Change the rule with:", err=True)
+        say(f"  rltracer success {quote(str(database))} {which}--rule 'PATH >= NUMBER'", err=True)
+
+
+def _name_of(connection: sqlite3.Connection, run_id: int) -> str:
+    return str(connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0])
 
 
 def find_source(root: Root, options: Options) -> Source:
@@ -238,7 +238,7 @@ def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool
 
     done = refresh_text(connection, Roots.for_database(database))
     if not quiet:
-        click.echo(text_report(done, database))
+        say(text_report(done, database))
 
 
 def remember(root: Root, tokenizer: str | None) -> None:
@@ -251,4 +251,4 @@ def remember(root: Root, tokenizer: str | None) -> None:
             # The file alone: what lies around it, perhaps in a home folder, was not vouched for.
             remember_root(tokenizer_file(Path(tokenizer)))
     except OSError as error:
-        click.echo(f"Note: the list of roots cannot be written ({error}); see rltracer roots --help.", err=True)
+        say(f"Note: the list of roots cannot be written ({error}); see rltracer roots --help.", err=True)

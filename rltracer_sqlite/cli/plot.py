@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..amounts import listed
 from . import CONTEXT, printable
 from .columns import screen_width, wrapped
 from .numbers import From, Whole
@@ -94,7 +95,7 @@ def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -
 
     found = chosen_runs(connection, run)
     if len(found) > 1:
-        names = ", ".join(name for _, name in found)
+        names = listed(name for _, name in found)
         raise click.UsageError(printable(f"Which run of {database}? It holds: {names}. Give one with --run."))
     return found[0][0]
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..amounts import plural, ranges, size
+from ..amounts import listed, plural, ranges, size
 from . import printable
-from .columns import screen_width, wrapped
 
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 MAX_ASIDE = 10
 OWN_TOKENIZERS = ("tokenizer/tokenizer.json", "tokenizer.json")  # where a run may keep its tokenizer
-COMMANDS = ("  datasette ", "  rltracer ")  # lines that are copied whole
 
 
 class ProgressBar:
@@ -62,22 +60,12 @@ def summary(
         lines.append(f"  rltracer inspect {quote(str(database))}{which} --problems")
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
     lines.append(f"  datasette {quote(str(database))} --setting suggest_facets off")
-    return "\n".join(printable(line) for line in _fitting(lines))
+    return "\n".join(lines)
 
 
 def writes_to_terminal() -> bool:
     """Say whether a person reads what is printed, and no other program."""
     return sys.stdout.isatty()
-
-
-def _fitting(lines: list[str]) -> list[str]:
-    """Return lines broken at the terminal's width; in a pipe each fact stays on its line, and a command always."""
-    if not writes_to_terminal():
-        return lines
-    width = screen_width()
-    return [
-        part for line in lines for part in ([line] if line.startswith(COMMANDS) else wrapped(printable(line), width))
-    ]
 
 
 def _run_count(connection: sqlite3.Connection) -> int:
@@ -130,9 +118,8 @@ def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, coun
     if not environments:
         unscored = count["trajectories"] - count["scored"]
         return [f"  unscored: {plural(unscored, 'trajectory')} without {path}"] if unscored > 0 else []
-    named = [str(env) for env in environments if env is not None][:MAX_ASIDE]
-    more = f" and {len(environments) - len(named):,} more" if len(named) < len(environments) else ""
-    where = f" of {', '.join(named)}{more}" if count["scored"] and named else ""
+    named = listed(str(env) for env in environments if env is not None)
+    where = f" of {named}" if count["scored"] and named else ""
     return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
 
 

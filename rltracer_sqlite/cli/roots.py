@@ -10,6 +10,7 @@ import click
 
 from . import CONTEXT, printable
 from .places import RUN
+from .say import say
 
 if TYPE_CHECKING:
     from ..sources.places import Root
@@ -33,9 +34,9 @@ def command(context: click.Context) -> None:
             click.echo(printable(str(root)))
         if gone := [root for root in roots if _is_gone(root)]:
             those = "One of them is" if len(gone) == 1 else f"{len(gone):,} of them are"
-            click.echo(f"{those} not there now; rltracer roots prune takes what is gone off the list.", err=True)
+            say(f"{those} not there now; rltracer roots prune takes what is gone off the list.", err=True)
         if not roots:
-            click.echo(f"No roots yet. The list is {printable(str(roots_file()))}.", err=True)
+            say(f"No roots yet. The list is {roots_file()}.", err=True)
 
 
 @command.command()

@@ -16,6 +16,7 @@ from ..amounts import plural
 from . import CONTEXT, json_line, printable
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
+from .say import say
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,7 +81,7 @@ def command(
         first = next(found, None)
         if first is None:
             searched = plural(count_searched(connection, among), "trajectory")
-            click.echo(f"No match in {searched}.", err=as_json)
+            say(f"No match in {searched}.", err=as_json)
             return
         listed = chain([first], found)
         for line in map(_json, listed) if as_json else _table(connection, listed, query, among):
@@ -91,7 +92,7 @@ def command(
 
 def _among(connection: sqlite3.Connection, step: int | None, asked: dict[str, str | None]) -> Among:
     """Return what is searched. Raises UsageError, and ClickException where no run has it."""
-    from ..index.contents import nothing_there
+    from ..index.contents import lacking
     from ..search import Among
     from .success import chosen_runs
 
@@ -100,9 +101,9 @@ def _among(connection: sqlite3.Connection, step: int | None, asked: dict[str, st
     first, last = (step, step) if step is not None else parse_range(asked["steps"])
     run, split, env, outcome = (asked[name] for name in ("run", "split", "env", "outcome"))
     chosen = [run_id for run_id, _ in chosen_runs(connection, run)]
-    missing = [nothing_there(connection, one, split=split, env=env, first=first, last=last) for one in chosen]
-    if all(sentence is not None for sentence in missing):
-        raise click.ClickException(printable("\n".join(filter(None, missing))))
+    missing, sentence = lacking(connection, chosen, split=split, env=env, first=first, last=last)
+    if len(missing) == len(chosen):
+        raise click.ClickException(printable(sentence))
     of_one = None if run is None else chosen[0]
     return Among(of_one, first, last, split, env, None if outcome == "any" else outcome)
 
@@ -120,7 +121,7 @@ def _found(connection: sqlite3.Connection, database: Path, query: str, among: Am
     searchable, total = text_coverage(connection)
     if searchable < total:
         later = f"{plural(total - searchable, 'trajectory')} came later, or could not be read, and cannot be found yet"
-        click.echo(printable(f"{later}: rltracer fts {quote(str(database))} adds what is new."), err=True)
+        say(f"{later}: rltracer fts {quote(str(database))} adds what is new.", err=True)
     if errors and None not in errors:
         raise SourceError(f"No record that was found can be read. {sorted(filter(None, errors))[0]}")
 

@@ -19,6 +19,7 @@ import click
 from . import CONTEXT, printable, run
 from .options import every
 from .places import RUN
+from .say import say
 
 if TYPE_CHECKING:
     from ..sources.places import Root
@@ -73,7 +74,7 @@ def command(
     config = browse_config(root, file, tokenizer, fts, is_loopback(host))
     chosen = chosen_port(host, port)
     if not is_loopback(host):
-        click.echo("Whoever can reach this address can read these runs: Datasette asks for no password.", err=True)
+        say("Whoever can reach this address can read these runs: Datasette asks for no password.", err=True)
     with TemporaryDirectory(prefix="rltracer-") as temporary:
         metadata = Path(temporary) / "metadata.json"
         metadata.write_text(json.dumps(config), encoding="utf-8")

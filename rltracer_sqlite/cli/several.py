@@ -6,12 +6,13 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from ..amounts import listed
+
 if TYPE_CHECKING:
     from ..sources.base import Source
     from ..sources.places import Root
     from .indexing import Options
 
-MOST_NAMED = 5
 TELLS_ALL = {"prime-rl", "workflow"}  # sources that tell every file which they do not read
 MOST_FOLDERS = 50  # of one folder that are looked into for runs of different systems
 
@@ -56,10 +57,9 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) 
     depths = {path.count("/") + 1 for path in found}
     each = f"{folder}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
     each = each if takes_several else "one of them"
-    names = ", ".join(found[:MOST_NAMED]) + (f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else "")
     raise SourceError(
-        f"{root} is no run, and holds {len(found)} of them: {names}. Give {each} instead, or look at all of them with: "
-        f"rltracer serve --browse-root {folder}{otherwise}"
+        f"{root} is no run, and holds {len(found):,} of them: {listed(found)}. Give {each} instead, or look at all of "
+        f"them with: rltracer serve --browse-root {folder}{otherwise}"
     )
 
 
@@ -77,10 +77,9 @@ def refuse_mixed(root: Root, source: Source) -> None:
     if len(set(systems.values())) < 2:
         return
     named = [f"{name} ({system})" for name, system in systems.items()]
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     folder = quote(str(root))
     raise SourceError(
-        f"{root} holds runs of several systems: {', '.join(named[:MOST_NAMED])}{more}. Give {folder}/* instead, or "
+        f"{root} holds runs of several systems: {listed(named)}. Give {folder}/* instead, or "
         f"look at all of them with: rltracer serve --browse-root {folder}. With --name what {source.name} reads is one "
         "run."
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import CONTEXT, printable
+from .say import say
 
 if TYPE_CHECKING:
     from ..sources.base import Entry
@@ -44,7 +45,7 @@ def list_sources() -> None:
     for name in names:
         source = source_named(name)
         mapping = getattr(source, "mapping", None)
-        click.echo(printable(f"{name:{width}}  {mapping.title if mapping else _first_line(source)}"))
+        say(f"{name:{width}}  {mapping.title if mapping else _first_line(source)}", hanging=width + 2)
 
 
 @command.command("show")
@@ -80,11 +81,11 @@ def guess(file: Path) -> None:
     except SourceError:
         known = None
     if known:
-        click.echo(printable(f"{file} is read by the source {known}; it needs no mapping of its own."), err=True)
+        say(f"{file} is read by the source {known}; it needs no mapping of its own.", err=True)
     proposed = guess_mapping(file)
     click.echo(printable(proposed.toml.rstrip("\n")))
     for note in [*proposed.notes, *_tried(file, proposed.toml)]:
-        click.echo(printable(f"- {note}"), err=True)
+        say(f"- {note}", err=True)
 
 
 def _tried(file: Path, toml: str) -> list[str]:

@@ -10,6 +10,7 @@ import click
 
 from ..amounts import plural
 from . import CONTEXT, printable
+from .say import say
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
@@ -33,21 +34,18 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     from contextlib import closing
 
     from ..index.database import open_index
-    from ..passrates import SuccessRuleError, success_column
+    from ..unscored import scores_nothing
 
     parsed = parse_option(rule, "--rule") if rule else None
     with closing(open_index(database)) as connection:
-        try:
-            if parsed:
-                success_column(connection, parsed.path)  # refuse a rule that would leave everything unscored
-        except SuccessRuleError as error:
-            raise click.ClickException(printable(f"{error}.")) from None
         ids = [run_id for run_id, _ in chosen_runs(connection, run)]
+        if parsed and (sentence := scores_nothing(connection, ids, parsed)):
+            raise click.ClickException(printable(sentence))  # such a rule would leave everything unscored
     if parsed:
         _change(database, ids, parsed)
     with closing(open_index(database)) as connection:
         for run_id in ids:
-            click.echo(_state(connection, run_id))
+            say(_state(connection, run_id))
 
 
 def parse_option(text: str, option: str) -> SuccessRule:
@@ -93,7 +91,7 @@ def _state(connection: sqlite3.Connection, run_id: int) -> str:
         "select total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?", (run_id,)
     ).fetchone()
     rate = f", pass rate {successes / scored:.3f}" if scored else ""
-    return printable(
+    return (
         f"{name}: {path} >= {threshold:g}: {plural(int(successes), 'success')} of {scored:,.0f} scored{rate}; "
         f"{trajectories - scored:,.0f} unscored; over all splits"
     )

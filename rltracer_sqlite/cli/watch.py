@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import printable
+from .say import say
 
 if TYPE_CHECKING:
     from ..index.followed import Followed
@@ -41,7 +42,7 @@ class Status:
         if text != self.said:
             self.clear()
             if text:
-                click.echo(printable(text), err=True)
+                say(text, err=True)
         self.said = text
 
     def clear(self) -> None:
@@ -78,7 +79,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
             status.clear()
             found = max(watch.last_id() - watch.first_id, 0), _count(watch.connection)
         if not options.quiet:
-            click.echo(printable(_summary(database, time.monotonic() - started, read, *found)))
+            say(_summary(database, time.monotonic() - started, read, *found))
 
 
 class Told(NamedTuple):
@@ -97,7 +98,7 @@ def _log(watch: Watch, look: Look, told: Told) -> Told:
         return told
     found = [f"read {size(look.read_bytes)}", plural(max(now.last_id - told.last_id, 0), "new trajectory")]
     line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {', '.join([*found, *_counts(watch)])}"
-    click.echo(printable(line))
+    say(line)
     sys.stdout.flush()  # whoever follows the log sees it now, and not when a buffer is full
     return now
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from typing import Any
 
-MOST_NAMED = 8
+from ..amounts import listed, plural
+
+MOST_READ = 1000  # names of splits or environments, of which a sentence lists the first few
 ASKED = """
 run_id = :run and (:split is null or split is :split or (:split = 'train' and split is null and :unknown_is_train))
     and (:env is null or env is :env)
@@ -32,11 +36,30 @@ def nothing_there(
     if connection.execute(f"select 1 from {schema}.prompt_groups where {ASKED} limit 1", asked).fetchone():
         return None
     name = connection.execute(f"select name from {schema}.runs where id = ?", (run_id,)).fetchone()[0]
-    wanted = [f"split {split}"] if split is not None else []
-    wanted += [f"env {env}"] if env is not None else []
+    has = _has(connection, [run_id], asked, schema)
+    return f"{name} has no trajectory{_wanted(asked)}. It has {has}."
+
+
+def lacking(connection: sqlite3.Connection, run_ids: Sequence[int], **asked: Any) -> tuple[list[int], str]:
+    """Return which of some runs have nothing of what is asked for, as `nothing_there` takes it, and a sentence on them.
+
+    The sentence is empty where all of them have some.
+    """
+    said = {run_id: nothing_there(connection, run_id, **asked) for run_id in run_ids}
+    missing = [run_id for run_id, sentence in said.items() if sentence is not None]
+    if len(missing) < 2:
+        return missing, "".join(said[run_id] or "" for run_id in missing)
+    names = dict(connection.execute("select id, name from runs"))
+    which = f"None of the {plural(len(said), 'run')}" if len(missing) == len(said) else "None of"
+    which += "" if len(missing) == len(said) else f" {listed(names[run_id] for run_id in missing)}"
+    return missing, f"{which} has a trajectory{_wanted(asked)}. They have {_has(connection, missing, asked, 'main')}."
+
+
+def _wanted(asked: dict[str, Any]) -> str:
+    wanted = [f"{what} {asked[what]}" for what in ("split", "env") if asked.get(what) is not None]
+    first, last = asked.get("first"), asked.get("last")
     wanted += [_steps(first, last)] if first is not None or last is not None else []
-    asked_for = f" with {', '.join(wanted)}" if wanted else ""
-    return f"{name} has no trajectory{asked_for}. {_has(connection, run_id, schema)}"
+    return f" with {', '.join(wanted)}" if wanted else ""
 
 
 def _steps(first: int | None, last: int | None) -> str:
@@ -45,17 +68,18 @@ def _steps(first: int | None, last: int | None) -> str:
     return f"step {first}" if first == last else f"steps {first} to {last}"
 
 
-def _has(connection: sqlite3.Connection, run_id: int, schema: str) -> str:
-    first, last = connection.execute(
-        f"select min(step), max(step) from {schema}.prompt_groups where run_id = ?", (run_id,)
-    ).fetchone()
-    told = [] if first is None else [_steps(first, last)]
+def _has(connection: sqlite3.Connection, run_ids: Sequence[int], asked: dict[str, Any], schema: str) -> str:
+    """Return what there is of the kinds of things that are asked for."""
+    runs = f"run_id in ({', '.join('?' * len(run_ids))})"
+    told = []
     for what in ("split", "env"):
-        names = connection.execute(
-            f"select distinct {what} from {schema}.prompt_groups where run_id = ? order by 1 limit ?",
-            (run_id, MOST_NAMED + 1),
-        ).fetchall()
-        listed = ["not recorded" if name is None else str(name) for (name,) in names[:MOST_NAMED]]
-        more = " and more" if len(names) > MOST_NAMED else ""
-        told += [f"{what} {', '.join(listed)}{more}"] if listed else []
-    return f"It has {'; '.join(told)}." if told else "It has none at all."
+        if asked.get(what) is not None:
+            sql = f"select distinct {what} from {schema}.prompt_groups where {runs} order by 1 limit {MOST_READ}"
+            names = [str(name or "not recorded") for (name,) in connection.execute(sql, run_ids)]
+            told += [f"{what} {listed(names)}"] if names else []
+    if asked.get("first") is not None or asked.get("last") is not None:
+        sql = f"select min(step), max(step) from {schema}.prompt_groups where {runs}"
+        first, last = connection.execute(sql, run_ids).fetchone()
+        told += [] if first is None else [_steps(first, last)]
+    is_empty = not connection.execute(f"select 1 from {schema}.prompt_groups where {runs} limit 1", run_ids).fetchone()
+    return "none at all" if is_empty else "; ".join(told) or "no steps"

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..amounts import listed
 from ..arguments import as_integer, shown
 from ..sources.base import Locator
 
 DEFAULT_SPLIT = "train"
-MOST_NAMED, LONGEST_NAME = 10, 60  # runs in a sentence, and characters of the name of one
+LONGEST_NAME = 60  # characters of the name of a run in a sentence
 
 
 class Run(NamedTuple):
@@ -65,8 +66,7 @@ def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
 def run_names(known: Sequence[Run]) -> str:
     """Return the names of runs for a sentence, of very many the first, and long ones cut off."""
     names = [run.name if len(run.name) <= LONGEST_NAME else f"{run.name[: LONGEST_NAME - 1]}…" for run in known]
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more or "none"
+    return listed(names) or "none"
 
 
 def which_run(known: Sequence[Run], wanted: str | int | None, index: Path) -> str:

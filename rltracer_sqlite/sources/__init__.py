@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+from ..amounts import listed
 from .base import Source, SourceError
 from .places import Root
 from .remote import NotLocal
@@ -103,7 +104,7 @@ def nothing_found(root: Root) -> str:
         names = sorted({path.partition("/")[0] for path in root.files()})
     if not names:
         return f"{root} is empty."
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    shown = listed(names)
     return f"{root} holds no rollouts of a known format. It holds: {shown}. {OWN_TABLES}"
 
 

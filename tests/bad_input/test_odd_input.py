@@ -61,8 +61,9 @@ def test_a_rule_that_scores_nothing_is_warned_of(run: Path, tmp_path: Path, quie
     done = indexed(tmp_path / "x.sqlite", run, "--success", "rewards.corect.score>=1", *quiet)
     assert (done.returncode, done.stderr) == (
         0,
-        "Warning: No value is recorded under rewards.corect.score; similar: rewards.correct.score. "
-        "Nothing is scored by it; rltracer success sets another rule.\n",
+        "Warning: The rule rewards.corect.score >= 1 scores 0 of 1 trajectory of run: none has a number "
+        "at rewards.corect.score. Numbers that they have: rewards.correct.score, reward. "
+        f"Change the rule with:\n  rltracer success {tmp_path}/x.sqlite run --rule 'PATH >= NUMBER'\n",
     )
     assert indexed(tmp_path / "x.sqlite", run, "--success", "rewards.correct.score>=1").stderr == ""
 

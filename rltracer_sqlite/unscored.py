@@ -1,0 +1,56 @@
+"""A success rule that scores nothing: said in one sentence, with the recorded numbers that look like its own."""
+
+from __future__ import annotations
+
+import difflib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from .amounts import listed, plural
+from .index.columns import resolve_path
+from .passrates import SuccessRule
+
+MOST_SIMILAR = 3
+
+
+def scores_nothing(connection: sqlite3.Connection, run_ids: Sequence[int], rule: SuccessRule) -> str | None:
+    """Return sentences on a rule that scores no trajectory of some runs, and None where it scores one of them."""
+    columns, column = _numbers(connection), resolve_path(connection, rule.path)
+    if column and column in columns.values() and _holds(connection, run_ids, column):
+        return None
+    runs = f"({', '.join('?' * len(run_ids))})"
+    sql = f"select total(trajectories) from prompt_groups where run_id in {runs}"
+    count = int(connection.execute(sql, run_ids).fetchone()[0])
+    names = [name for (name,) in connection.execute(f"select name from runs where id in {runs} order by id", run_ids)]
+    is_text = connection.execute("select 1 from fields where path = ? and kind <> 'number'", (rule.path,)).fetchone()
+    why = f"{rule.path} is recorded as text" if is_text else f"none has a number at {rule.path}"
+    candidates = (path for path in _similar(rule.path, columns) if _holds(connection, run_ids, columns[path]))
+    similar = ", ".join(islice(candidates, MOST_SIMILAR))
+    there = f"Numbers that they have: {similar}." if similar else "They have no number that could be one."
+    return f"The rule {rule} scores 0 of {plural(count, 'trajectory')} of {listed(names)}: {why}. {there}"
+
+
+def _numbers(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return the column of each recorded number by its path."""
+    rows = connection.execute(
+        "select path, column_name from fields where kind = 'number' and column_name is not null order by path"
+    )
+    return dict(rows.fetchall())
+
+
+def _holds(connection: sqlite3.Connection, run_ids: Sequence[int], column: str) -> bool:
+    # The name comes from a database: it is quoted, and qualified so that a missing column is no text.
+    value = 't."' + column.replace('"', '""') + '"'
+    runs = ", ".join("?" * len(run_ids))
+    sql = f"select 1 from trajectories t where run_id in ({runs}) and {value} is not null limit 1"
+    return connection.execute(sql, run_ids).fetchone() is not None
+
+
+def _similar(path: str, columns: dict[str, str]) -> Iterator[str]:
+    """Yield recorded numbers: those that are spelt alike, then those beside the path, then rewards and metrics."""
+    folder = path.partition(".")[0]
+    beside = [known for known in columns if known.startswith(f"{folder}.")]
+    judged = [known for known in columns if known.startswith(("reward", "metrics."))]
+    alike = difflib.get_close_matches(path, list(columns), n=MOST_SIMILAR)
+    yield from dict.fromkeys([*alike, *beside, *judged])
