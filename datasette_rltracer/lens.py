@@ -14,7 +14,7 @@ from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.tokens.streams import trained_runs
 
 from .access import place
-from .facts import number
+from .facts import counted, number
 from .lens_scales import ENTROPY, LOGPROB, MISMATCH, Scale, Step, signed_scale
 from .text import exact, plain
 
@@ -196,7 +196,7 @@ def _html(piece: str) -> Markup:
     """Return the text of a token; each line end in it gets an empty element, where lens.css draws a sign."""
     html = exact(piece[:PIECE_CHARACTERS]).replace("\n", Markup("<i></i>\n"))
     left = len(piece) - PIECE_CHARACTERS
-    return html + Markup('<em class="more">… {} more characters</em>').format(number(left)) if left > 0 else html
+    return html + Markup('<em class="more">… {} more</em>').format(counted(left, "character")) if left > 0 else html
 
 
 def _title(tokens: Tokens, at: int, piece: str | None) -> str:
@@ -224,7 +224,7 @@ def _counted(tokens: Tokens, values: Values) -> str:
         return ""
     known = sum(value is not None for value in values)
     if tokens.mask is None:
-        return f"{number(known)} of {number(len(tokens))} tokens have a value, {number(len(tokens) - known)} have none"
+        return f"{number(known)} of {counted(len(tokens), 'token')} with a value, {number(len(tokens) - known)} without"
     sampled = sum(tokens.mask)
     missing = sum(value is None for value, is_sampled in zip(values, tokens.mask, strict=True) if is_sampled)
     others = len(tokens) - sampled

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
-from .facts import number
+from .facts import counted, number
 from .frame import render
 from .lists import Query, answers
 from .live import live_overview
@@ -164,14 +164,14 @@ def state_words(row: Mapping[str, Any]) -> list[str]:
     """Return how complete the reading of a run is, in words: one entry when all is read and nothing is amiss."""
     said = []
     if row["unread_steps"]:
-        said.append(f"{number(row['steps'] - row['unread_steps'])} of {number(row['steps'])} steps read")
+        said.append(f"{number(row['steps'] - row['unread_steps'])} of {counted(row['steps'], 'step')} read")
     for key, words in (
         ("waiting", "still being written"),
         ("unread", "could not be read"),
         ("gone", "gone since they were read"),
     ):
         if row[key]:
-            said.append(f"{number(row[key])} of {number(row['files'])} files {words}")
+            said.append(f"{number(row[key])} of {counted(row['files'], 'file')} {words}")
     if not row["files"]:
         said.append("no file found yet")
     return said or ["read completely"]

@@ -162,7 +162,7 @@ class RolloutStep:
             group for group in groups if group.key.startswith(key)
         ]
         if len(found) != 1:
-            raise KeyError(f"{len(found)} prompts of step {self.number} begin with {shown(key)}")
+            raise KeyError(f"{plural(len(found), 'prompt')} of step {self.number} begin with {shown(key)}")
         return found[0]
 
     def _preview(self, key: str, preview: str) -> str:

@@ -109,7 +109,7 @@ def test_json_says_what_the_csv_says(index, tmp_path):
 def test_report(index, tmp_path):
     invoke(analyze.command, index, "-o", tmp_path / "out", "--window", "1", "--k", "4")
     report = (tmp_path / "out" / "report.md").read_text("utf-8")
-    assert "1 have no value that decides success" in report
+    assert "Left out for want of the value that decides success: 1, see" in report
     assert "### Prompts by pass@4, 1, train" in report
     assert "### Prompts lost" in report
     assert "█" in report

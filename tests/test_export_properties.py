@@ -135,7 +135,7 @@ def check_target(database: Path, preferences: Row, units: dict[Any, list[str]], 
     counts = [(len(set(found) & set(unit)), len(set(whole) & set(unit))) for unit in units.values()]
     highest = max(count for count, _ in counts)
     assert all(count >= min(highest - 1, most) for count, most in counts)
-    with pytest.raises(ValueError, match=f"{available:,} are available"):
+    with pytest.raises(ValueError, match=f"{available:,} available"):
         chosen(spec(database), target_count=available + 1, **preferences)
 
 

@@ -40,7 +40,11 @@ RECORD = {
     "verdict": {"rewards": {"exact": 1.0, "style": 0.25}, "A": 0.5},
 }  # fmt: skip
 MISSED = [
-    ('"who"', '"whom"', 'content.role: 4 messages have nothing under "whom"; the keys of messages are who, utterance'),
+    (
+        '"who"',
+        '"whom"',
+        'content.role: 4 messages without anything under "whom"; the keys of messages are who, utterance',
+    ),
     ('"utterance"', '"said"', 'content.text: no message has anything under "said"; the keys of messages are utterance'),
     ('policy = "assistant"', "", "no message is the assistant's; say there what these roles mean: user, policy"),
     ("verdict.A", "A", "columns.advantage: none of the first 2 rows has a column A; did you mean verdict.A?"),

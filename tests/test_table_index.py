@@ -89,7 +89,7 @@ def test_rows_that_files_repeat_are_counted_once_and_told(tmp_path: Path) -> Non
     write_parquet(root / "completions_00003.parquet", later[0:1])  # equal to a row of the first file, by chance
     index(database, root)
     assert rows(database, "select step, count(*) from trajectories group by step") == [(1, 3), (2, 1), (3, 1)]
-    assert "2 rows repeat" in value(database, "select reason from problems")
+    assert "whose end it repeats: the first 2 rows" in value(database, "select reason from problems")
 
 
 def test_a_rewritten_file_replaces_its_rows_and_keeps_their_ids(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from rltracer_sqlite import PrimeRLAdapter, RLTracer, SourceError
 from rltracer_sqlite.adapter import load_trajectory
+from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.index.database import finish_writing, open_for_writing, open_index
 from rltracer_sqlite.index.refresh import Refreshed, refresh_run
 from rltracer_sqlite.index.runs import ensure_run
@@ -46,7 +47,7 @@ def test_recorded_sets_give_the_counts_of_an_independent_reading(name: str, tmp_
         "sequences", expected.get("trajectories")
     )
     copies = expected.get("all_masked_micro_batches", 0)
-    assert done.notes == ([f"{copies:,} padding copies of micro batches skipped"] if copies else [])
+    assert done.notes == ([f"{plural(copies, 'padding copy')} of micro batches skipped"] if copies else [])
     assert value(database, "select count(*) from problems") == 0
     adapter = PrimeRLAdapter(shared / "prime-rl" / name, str(shared.parent / "tokenizer"), database)
     for step in RLTracer(adapter).steps():

@@ -88,7 +88,7 @@ def test_a_byte_that_is_no_messagepack_stops_reading(tmp_path: Path) -> None:
 def test_bytes_behind_the_last_micro_batch_are_told(tmp_path: Path) -> None:
     file = write_bin(tmp_path / "rank_0.bin", BATCHES)
     file.write_bytes(file.read_bytes() + b"more")
-    assert problems(scan(tmp_path, file)) == ["4 bytes behind the last micro batch are not read"]
+    assert problems(scan(tmp_path, file)) == ["not read: 4 bytes behind the last micro batch"]
 
 
 @pytest.mark.threat("T3")
@@ -161,7 +161,7 @@ def test_ids_outside_the_vocabulary_are_told_once_per_run(tmp_path: Path, tokeni
     found = scan(tmp_path, file, tokenizer, tally=tally)
     (reason,) = problems(found)
     count = len(SAMPLES[0].ids)
-    assert f"does not fit these files: 1 of {count} token ids are outside its vocabulary of 263" in reason
+    assert f"does not fit these files: 1 of {count} token ids outside its vocabulary of 263" in reason
     assert "--tokenizer" in reason
     assert problems(scan(tmp_path, file, tokenizer, tally=tally)) == []
     assert "\ufffd" in load(tmp_path, file, entries(found)[0], tokenizer).messages[0]["content"]
@@ -209,7 +209,7 @@ LINES = {
     b'{"token_ids": ["a"]}': "no token export: it has no list of token ids",
     b'{"token_ids": [-1]}': "no token export: it has no list of token ids",
     b'{"token_ids": [1': "not readable: ",
-    b'{"token_ids": [1], "loss_mask": [true, false]}': "read in part: loss_mask has 2 values for 1 tokens",
+    b'{"token_ids": [1], "loss_mask": [true, false]}': "read in part: loss_mask has 2 values for 1 token",
 }
 
 

@@ -75,7 +75,7 @@ def test_ids_outside_the_vocabulary_are_seen_and_counted(folder: Path) -> None:
     ids = [*encode("ab"), 999, -1, 2**40]
     assert tokenizer.decode(ids) == "ab\ufffd\ufffd\ufffd"
     assert tokenizer.unknown(ids) == 3
-    assert "3 of 5 token ids are outside its vocabulary of 263" in (tokenizer.misfit(ids) or "")
+    assert "3 of 5 token ids outside its vocabulary of 263" in (tokenizer.misfit(ids) or "")
 
 
 def test_a_tokenizer_that_gives_no_text_does_not_fit(folder: Path) -> None:

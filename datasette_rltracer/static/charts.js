@@ -151,7 +151,7 @@ function tools(figure, content) {
   for (const kind of ["png", "svg"]) {
     bar.append(element("button", {type: "button", textContent: kind.toUpperCase(), onclick: () => download(figure, content, kind)}));
   }
-  const rows = element("details", {}, element("summary", {textContent: `Table of ${content.rows.length.toLocaleString("en")} rows`}));
+  const rows = element("details", {}, element("summary", {textContent: `Table of ${content.rows.length.toLocaleString("en")} row${content.rows.length === 1 ? "" : "s"}`}));
   rows.addEventListener("toggle", () => rows.open && !rows.querySelector("div") && rows.append(table(content)));
   if (content.page_url) bar.append(element("a", {href: content.page_url, textContent: "This chart alone"}));
   bar.append(rows);

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..amounts import plural
 from ..passrates import Estimate
 from .metrics import SOLVED, PromptMetric
 from .runs import RunAnalysis, count_scored, histograms
@@ -21,7 +22,7 @@ def markdown_report(selection: Selection, ks: Sequence[int], runs: Sequence[RunA
     """Yield the lines of the report: per run its windows, histograms and the prompts that moved."""
     yield "# Pass rates of prompts"
     yield ""
-    yield f"Windows of {selection.window} steps." if selection.window else "One window over all steps."
+    yield f"Windows of {plural(selection.window, 'step')}." if selection.window else "One window over all steps."
     limits = [f"{name} {value}" for name, value in selection.as_dict().items() if name in LIMITS and value is not None]
     if limits:
         yield f"Only {_text(', '.join(limits))}."
@@ -38,9 +39,9 @@ def _run(run: RunAnalysis, ks: Sequence[int]) -> Iterable[str]:
     yield ""
     yield f"## {_text(run.run)}"
     yield ""
-    yield f"Success: {_text(run.rule)}. {totals['scored']:,} of {totals['trajectories']:,} trajectories are scored."
+    yield f"Success: {_text(run.rule)}. Scored: {totals['scored']:,} of {plural(totals['trajectories'], 'trajectory')}."
     if totals["unscored"]:
-        yield f"{totals['unscored']:,} have no value that decides success: they are left out, see unscored.csv."
+        yield f"Left out for want of the value that decides success: {totals['unscored']:,}, see unscored.csv."
     yield ""
     yield from _table(
         ["steps", "split", "env", "prompts", "scored", "pass rate", *(f"pass@{k}" for k in ks), "all failed",

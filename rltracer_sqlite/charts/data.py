@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..amounts import plural
 from ..passrates import WINDOW_SIZES
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
@@ -123,7 +124,7 @@ def plan_query(chart: str, filters: Filters, span: Span) -> Query:
     window = filters.window or next(size for size in (*WINDOW_SIZES, steps) if -(-steps // size) <= most)
     if window < 1 or -(-steps // window) > most:
         least = -(-steps // most)
-        raise ChartError(f"This chart needs windows of at least {least} for {steps:,} steps, not of {window}")
+        raise ChartError(f"This chart needs windows of at least {least} for {plural(steps, 'step')}, not of {window}")
     parameters = {
         "run_id": str(filters.run_id),
         "split": split,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..amounts import plural
+
 Row = dict[str, Any]
 
 
@@ -35,7 +37,7 @@ def _histogram(rows: Sequence[Row]) -> str:
         counts = {row["pass_bucket"]: row["prompts"] for row in window}
         total = window[0]["window_prompts"]
         parts.append(
-            f"{_steps(window[0]).capitalize()}: of {total:,} prompts {counts.get('0', 0):,} always failed, "
+            f"{_steps(window[0]).capitalize()}: of {plural(total, 'prompt')} {counts.get('0', 0):,} always failed, "
             f"{counts.get('1', 0):,} always passed, {total - counts.get('0', 0) - counts.get('1', 0):,} did both."
         )
     return " ".join(parts)
@@ -46,7 +48,8 @@ def _difficulty(rows: Sequence[Row]) -> str:
     windows = len({row["window"] for row in rows})
     hardest, easiest = prompts[min(prompts)], prompts[max(prompts)]
     return (
-        f"Pass rates of {len(prompts):,} of {rows[0]['all_prompts']:,} prompts in {windows} windows of steps, from the "
+        f"Pass rates of {len(prompts):,} of {plural(rows[0]['all_prompts'], 'prompt')} in "
+        f"{plural(windows, 'window')} of steps, from the "
         f"hardest ({_share(hardest['overall_pass_rate'])} over all windows) to the easiest "
         f"({_share(easiest['overall_pass_rate'])})."
     )
@@ -70,7 +73,7 @@ def _zero_variance(rows: Sequence[Row]) -> str:
         passed = sum(row["all_passed"] * row["prompt_groups"] for row in series) / groups
         parts.append(
             f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps "
-            f"{_share(failed)} all failed and {_share(passed)} all passed, of {groups:,} groups."
+            f"{_share(failed)} all failed and {_share(passed)} all passed, of {plural(groups, 'group')}."
         )
     return " ".join(parts)
 

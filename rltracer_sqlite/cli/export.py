@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..export.runs import Progress, TraceRunSpec
     from ..sources.places import Root
 
+WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
+
 
 @click.command(context_settings=CONTEXT)
 @click.argument("runs", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
@@ -190,11 +192,15 @@ def _preferences(options: dict[str, Any]) -> ExportPreferences:
 def report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
-    width = max(len(step["stage"]) for step in told["funnel"])
+    width = min(max(len(step["stage"]) for step in told["funnel"]), WIDEST_STAGE)
     lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
     for step in told["funnel"]:
         dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
-        lines.append(f"{step['stage']:<{width}}  {step['left']:>10,}  {dropped}")
+        name = step["stage"]
+        if len(name) > width:  # stands whole, on a line of its own
+            lines.append(name)
+            name = ""
+        lines.append(f"{name:<{width}}  {step['left']:>10,}  {dropped}")
     lines.append(
         f"Selected {plural(told['selected_count'], unit)} of "
         f"{plural(told['eligible_prompt_groups'], 'eligible prompt group')}."

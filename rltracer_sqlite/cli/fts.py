@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -99,7 +100,8 @@ def text_report(done: TextRefreshed, database: Path) -> str:
         lines.append(f"{plural(done.unreadable, 'record')} could not be read")
     if done.changed:
         lines.append(
-            f"{done.changed:,} trajectories were rewritten since, and are still found by their old words. "
-            f"Build the full text anew when every run can be read: rltracer fts {database} --rebuild"
+            f"{plural(done.changed, 'trajectory')} rewritten since, still found by the old words. "
+            "Build the full text anew when every run can be read:"
         )
+        lines.append(f"  rltracer fts {quote(str(database))} --rebuild")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..amounts import plural
 from ..arguments import shown
 from .preferences import ExportError
 from .rows import DATADEV_COLUMNS
@@ -44,7 +45,7 @@ class DatadevRows:
         if isinstance(number, bool) or not isinstance(number, int) or number not in self.places:
             if number is None:
                 raise ExportError(f"A selected trace has no task.data.idx, so its row in {self.path} is not known.")
-            raise ExportError(f"task.data.idx is {shown(number)}, and {self.path} has {self.count:,} rows.")
+            raise ExportError(f"task.data.idx is {shown(number)}, and {self.path} has {plural(self.count, 'row')}.")
         offset, length = self.places[number]
         self.file.seek(offset)
         where = f"row {number:,} of {self.path}"

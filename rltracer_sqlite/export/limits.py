@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from ..amounts import plural
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .scratch import Scratch
 
@@ -57,10 +58,10 @@ def _keep_turns(connection: sqlite3.Connection, most: int) -> None:
 def _meet_target(scratch: Scratch, preferences: ExportPreferences) -> None:
     target, available = preferences.target_count or 0, scratch.count("placed")
     if target > available:
-        what = "pairs" if preferences.mode is ExportMode.PREFERENCE else "rows"
+        what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
         groups = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
         raise ExportError(
-            f"{target:,} {what} were asked for, and {available:,} are available, of {groups:,} prompt groups. "
+            f"{plural(target, what)} asked for, {available:,} available, of {plural(groups, 'prompt group')}. "
             "Ask for fewer, raise the quota per prompt, or loosen a filter."
         )
     scratch.connection.execute("delete from placed where position > ?", (target,))

@@ -138,7 +138,7 @@ class FieldFilter:
         parts = [f">= {self.minimum:g}"] if self.minimum is not None else []
         parts += [f"<= {self.maximum:g}"] if self.maximum is not None else []
         if self.allowed_values is not None:
-            parts.append(f"in {', '.join(map(str, self.allowed_values))}")
+            parts.append(f"in {', '.join(dict.fromkeys(map(str, dict.fromkeys(self.allowed_values))))}")
         condition = f"{self.path} {' and '.join(parts) or 'recorded'}"
         return f"{condition} or missing" if self.include_missing else condition
 

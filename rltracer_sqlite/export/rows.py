@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..amounts import plural
 from ..messages import prompt_context, tool_call
 from ..model import Trajectory
 from .preferences import ExportError
@@ -168,7 +169,7 @@ def joined_rl_row(trajectory: Trajectory, source_row: Mapping[str, Any]) -> Row:
 
 def _difference(trace: list[Any], data: list[Any]) -> str:
     if len(trace) != len(data):
-        return f"{len(trace)} messages, and {len(data)} in the row"
+        return f"{plural(len(trace), 'message')}, and {len(data)} in the row"
     place = next(number for number, pair in enumerate(zip(trace, data, strict=True)) if pair[0] != pair[1])
     return f"message {place + 1} is {str(trace[place][1])[:80]!r}, and {str(data[place][1])[:80]!r} in the row"
 

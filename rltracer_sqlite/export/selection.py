@@ -8,6 +8,7 @@ from typing import Any
 
 from ..index.contents import nothing_there
 from .conditions import Condition, column_of, conditions
+from .emptied import why_empty
 from .examine import examine_records
 from .limits import place_picks
 from .preferences import ExportError, ExportMode, ExportPreferences
@@ -27,7 +28,7 @@ class Selection:
         self.scratch = Scratch(progress)
         self.conditions: dict[int, list[Condition]] = {}
         self.accepted: list[tuple[int, int, int]] = []  # of each run: available, accepted, within difficulty
-        self.notes: list[str] = []  # sentences about runs that have nothing of what was asked for
+        self.notes: list[str] = []  # sentences about what is not there, and what is instead
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
 
     def __enter__(self) -> Selection:
@@ -92,18 +93,23 @@ class Selection:
                 rank_candidates(self.scratch, run, self.preferences, found, self.progress)
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
-        if self.preferences.mode is ExportMode.PREFERENCE and not self.count():
+        if self.count():
+            return
+        self.notes += [note for note in why_empty(self) if note not in self.notes]
+        if self.preferences.mode is ExportMode.PREFERENCE:
             raise ExportError(self._no_pair())
 
     def _no_pair(self) -> str:
         margin = self.preferences.reward_margin
         least = f" by {margin:g} or more" if margin else ""
-        told = [*self.notes, f"There is no pair: no prompt has two trajectories whose rewards differ{least}."]
+        if self.notes:
+            return " ".join(self.notes)
+        told = f"There is no pair: no prompt has two trajectories whose rewards differ{least}."
         reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
         if refused := ", ".join(f"{reason} ({count:,})" for reason, count in reasons):
-            told[-1] = f"There is no pair. What could be one was left out when it was read: {refused}."
+            told = f"There is no pair. What could be one was left out when it was read: {refused}."
         left = ", ".join(f"{step['stage']} {step['left']:,}" for step in self.funnel())
-        return " ".join([*told, f"Left after each step: {left}."])
+        return f"{told} Left after each step: {left}."
 
     def count(self) -> int:
         """Return how many rows of trajectories, or pairs, are selected."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..amounts import plural
 from ..sources.base import SourceError
 from .bytetable import MAX_TOKEN, read_byte_table
 from .decoders import vetted
@@ -102,7 +103,7 @@ class TextTokenizer:
         """Return a sentence saying why this tokenizer cannot be the one behind the ids, or None."""
         unknown = self.unknown(ids)
         if unknown:
-            found = f"{unknown:,} of {len(ids):,} token ids are outside its vocabulary of {self.size:,}"
+            found = f"{unknown:,} of {plural(len(ids), 'token id')} outside its vocabulary of {self.size:,}"
         else:
             text = self.decode(ids)
             broken = text.count(REPLACEMENT)

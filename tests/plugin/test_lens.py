@@ -362,7 +362,7 @@ async def test_huge_tokens_are_cut_and_said(tmp_path, tokenizer):
     write_run(tmp_path / "run", [trace(nodes=[one])])
     page = await tokens_page(serve(tmp_path, tokenizer))
     assert len(page) < 4 * lens.PAGE_CHARACTERS
-    assert "2,000 more characters" in page
+    assert "2,000 characters more" in page
     assert "tokens 1 – 51 of 500" in words(page)
 
 

@@ -185,7 +185,7 @@ async def test_a_choice_that_there_is_not_is_a_sentence(datasette: Datasette, qu
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
     response = await get(datasette, "/-/rltracer/run/export?_preview=sft&_target=99", 400)
-    assert "99 rows were asked for" in response.text
+    assert "99 rows asked for" in response.text
     assert "Download SFT conversations" in response.text
 
 
@@ -193,7 +193,7 @@ async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Dat
     ("query", "sentence"),
     [
         ("_target=many", "is no number"),
-        ("_target=99", "99 rows were asked for"),
+        ("_target=99", "99 rows asked for"),
         (f"_window={10**30}", "window_size is"),
         ("_min_pass_rate=nan", "between 0 and 1"),
         ("_acceptance=good", "one of any, correct, incorrect"),
@@ -250,7 +250,7 @@ async def test_enter_in_a_field_previews(datasette: Datasette) -> None:
 async def test_a_download_that_is_refused_leads_a_person_back_to_the_form(datasette: Datasette) -> None:
     headers = {"accept": "text/html,*/*"}
     page = (await get(datasette, "/run/trajectories.sft?_target=99&success=1", 400, headers=headers)).text
-    assert "99 rows were asked for" in page
+    assert "99 rows asked for" in page
     assert 'name="_target" value="99"' in page
     assert 'type="hidden" name="success" value="1"' in page
 
@@ -355,7 +355,7 @@ async def test_a_preview_of_a_split_that_is_not_there_says_which_are(folder: Pat
     index(folder / "same.sqlite", folder / "three")
     datasette = Datasette([str(folder / "same.sqlite")])
     html = (await get(datasette, "/-/rltracer/same/export?_preview=sft&_split=eval")).text
-    assert "three has no trajectory with split eval. It has step 1; split train" in html
+    assert "three has no trajectory with split eval. It has split train." in html
 
 
 @pytest.mark.asyncio

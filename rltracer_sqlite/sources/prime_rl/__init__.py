@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ...amounts import plural
 from ..base import START, Entry, Locator, NotRollouts, Position, Scanned, Shard, SourceError, Update
 from ..places import Root
 from .choice import choose
@@ -120,7 +121,7 @@ class PrimeRLSource:
     def notes(self) -> list[str]:
         """Return what scanning left out on purpose, in words."""
         copies = self.__dict__["tally"].copies if "tally" in self.__dict__ else 0
-        return [f"{copies:,} padding copies of micro batches skipped"] if copies else []
+        return [f"{plural(copies, 'padding copy')} of micro batches skipped"] if copies else []
 
     @cached_property
     def tally(self) -> Tally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...amounts import plural
 from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
 from ..byte_file import ByteFile
 from ..files import ByteReader, open_shard
@@ -86,7 +87,7 @@ def _sample(row: Mapping[str, Any], item: int | None) -> tuple[Sample, list[str]
     if isinstance(logprobs, list) and len(logprobs) == len(completion):
         sample.streams["inference_logprobs"] = [None] * len(prompt) + [finite(value) for value in logprobs]
     elif isinstance(logprobs, list) and logprobs:
-        remarks.append(f"output_logprobs has {len(logprobs):,} values for {len(completion):,} tokens")
+        remarks.append(f"output_logprobs has {plural(len(logprobs), 'value')} for {plural(len(completion), 'token')}")
     elif logprobs is not None and logprobs != []:
         remarks.append("output_logprobs is no list")
     sample.advantage, sample.reward = finite(row.get("advantages")), finite(row.get("rewards"))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from ...amounts import plural
 from .msgpack_frames import NIL, Frame, array_header
 
 IDS = msgspec.msgpack.Decoder(list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]])
@@ -119,7 +120,7 @@ class Fields:
 
     def _fits(self, name: str, found: int, length: int) -> bool:
         if found != length:
-            self.remarks.append(f"{name} has {found:,} values for {length:,} tokens")
+            self.remarks.append(f"{name} has {plural(found, 'value')} for {plural(length, 'token')}")
         return found == length
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from ...amounts import plural
 from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
 from .fields import IDS, TEXTS, VALUES, Fields, split_record, text_at
@@ -107,7 +108,7 @@ class MicroBatch:
         if lengths:
             if sum(lengths) == len(self.ids):
                 return list(accumulate(lengths[:-1], initial=0))
-            self.remarks.append(f"sequence_lengths add up to {sum(lengths):,} for {len(self.ids):,} tokens")
+            self.remarks.append(f"sequence_lengths add up to {sum(lengths):,} for {plural(len(self.ids), 'token')}")
         if self.positions is None:
             what = "split at each system turn" if splitter else "taken as one sequence"
             self.remarks.append(f"no boundaries are recorded: {what}")
@@ -146,7 +147,7 @@ def micro_batches(
             records, committed = 0, offset
     rest = reader.size() - offset
     if rest:
-        yield Problem(None, offset, rest, f"{rest:,} bytes behind the last micro batch are not read")
+        yield Problem(None, offset, rest, f"not read: {plural(rest, 'byte')} behind the last micro batch")
     yield Position(offset, beginning.records)
 
 

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import NamedTuple
 
+from ...amounts import plural
 from ...messages import EMPTY_PREVIEW, is_empty, preview, prompt_context, prompt_key
 from ...tokens.families import Family, family_named, find_family
 from ...tokens.fold import split_reasoning
@@ -50,7 +51,7 @@ class PromptReader:
         if sample.text is not None:
             return _prompt_of(sample.text[0], ids)
         if self.tokenizer is None:
-            return Prompt(_key_of_ids(ids), f"no tokenizer: {len(ids):,} prompt tokens", TOKEN_IDS)
+            return Prompt(_key_of_ids(ids), f"no tokenizer: {plural(len(ids), 'prompt token')}", TOKEN_IDS)
         return _prompt_of(self.tokenizer.decode(ids), ids)
 
     def calls(self, sample: Sample, runs: Sequence[tuple[int, int]], family: str | None) -> list[Call]:

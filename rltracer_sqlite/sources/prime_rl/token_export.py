@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ...amounts import plural
 from ...tokens.streams import first_of_trained
 from ..base import LocatorError, Position, Problem
 from ..files import ByteReader
@@ -105,7 +106,7 @@ def _fitting(
         remarks.append(f"{name} is no list of the expected kind")
         return None
     if len(values) != length:
-        remarks.append(f"{name} has {len(values):,} values for {length:,} tokens")
+        remarks.append(f"{name} has {plural(len(values), 'value')} for {plural(length, 'token')}")
         return None
     return values
 

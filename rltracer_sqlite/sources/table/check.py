@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ...amounts import plural
 from ...tokens.tokenizer import TokenizerError
 from ..base import Entry, Shard
 from ..places import Root
@@ -69,7 +70,7 @@ def _missing_columns(tried: list[Tried]) -> Iterator[str]:
         names = names_in(rows)
         for key, columns in _named(shape):
             if not any(row.has(column) for row in rows for column in columns):
-                lack = f"none of the first {len(rows):,} rows has a column {' or '.join(columns)}"
+                lack = f"none of the first {plural(len(rows), 'row')} has a column {' or '.join(columns)}"
                 yield f"{key}: {lack}{meant(columns[0], names)}"
 
 
@@ -90,7 +91,7 @@ def _misread_messages(tried: list[Tried]) -> Iterator[str]:
     roles = Counter(str(message["role"]) for message in messages)
     keys = "the keys of messages are " + ", ".join(_recorded_keys(messages, content))
     if roles[""]:
-        yield f'content.role: {roles[""]:,} messages have nothing under "{content.role}"; {keys}'
+        yield f'content.role: {plural(roles[""], "message")} without anything under "{content.role}"; {keys}'
     elif messages and "assistant" not in roles:
         known = ", ".join(list(roles)[:MOST_KEYS])
         yield f"content.roles: no message is the assistant's; say there what these roles mean: {known}"
@@ -113,8 +114,7 @@ def _missing_rewards(tried: list[Tried]) -> Iterator[str]:
 def _unread_files(root: Root, mapping: Mapping) -> Iterator[str]:
     others = list(_other_files(root, mapping))
     if others:
-        count = f"{len(others):,} files" if len(others) > 1 else "1 file"
-        yield f"not read: {count} that files.paths does not name, for example {others[0]}"
+        yield f"not read: {plural(len(others), 'file')} that files.paths does not name, for example {others[0]}"
 
 
 def _other_files(root: Root, mapping: Mapping) -> Iterator[str]:

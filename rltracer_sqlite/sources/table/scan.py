@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...amounts import plural
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Position, Problem, Shard
 from ..files import LFS_POINTER, MAX_RECORD_BYTES, ByteReader, open_shard, refuse_pointer
@@ -100,7 +101,7 @@ class _Scan:
         except ParquetError as error:
             yield Problem(number + 1, 0, size, f"not readable from row {number + 1:,} on: {error}")
         if repeated:
-            what = f"the first {repeated:,} rows repeat the end of the file before this one and are counted there"
+            what = f"counted in the file before this one, whose end it repeats: the first {plural(repeated, 'row')}"
             yield Problem(1, 0, size, what)
         yield Position(size, number)
 

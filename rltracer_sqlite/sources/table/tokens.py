@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from ...amounts import plural
 from ...tokens.streams import Tokens, trained_runs
 from ..base import Entry
 from ..values import integer_in_text, number
@@ -55,7 +56,7 @@ def read_tokens(
         if prompt and len(flags) == len(ids) - prompt:
             flags = [False] * prompt + flags
         else:
-            remarks.append(f"mask: {len(flags):,} values for {len(ids):,} tokens")
+            remarks.append(f"mask: {plural(len(flags), 'value')} for {plural(len(ids), 'token')}")
             # Where ids are not the content they may not have been read at all: the mask alone tells, then as now.
             flags, ids, prompt = (None, ids, prompt) if are_content else (flags, [], 0)
     length = len(ids) if ids else len(flags or ())
@@ -87,7 +88,7 @@ def _stream(value: Any, name: str, prompt: int, length: int, remarks: list[str])
         return values
     if len(values) == length - prompt:
         return [None] * prompt + values
-    remarks.append(f"{name}: {len(values):,} values for {length:,} tokens")
+    remarks.append(f"{name}: {plural(len(values), 'value')} for {plural(length, 'token')}")
     return None
 
 
@@ -99,5 +100,5 @@ def identify_by_ids(entry: Entry, prompt: list[int], tokens: TokenNumbers | None
         raise RowError("a token id that is no token id") from None
     # Hashed with a mark of its own, so that it never meets the key of a text.
     entry.prompt_key = blake2b(b"token ids\0" + packed, digest_size=32).hexdigest()
-    entry.preview = f"no tokenizer: {len(prompt):,} prompt tokens"
+    entry.preview = f"no tokenizer: {plural(len(prompt), 'prompt token')}"
     entry.turns = len(trained_runs(tokens.mask)) if tokens else 0

@@ -1,0 +1,63 @@
+"""Which condition left nothing of an export, and which values its field has instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from ..amounts import listed, plural
+from .conditions import WELL_FORMED, column_of
+from .preferences import FieldFilter
+from .runs import OpenRun
+from .scope import CANDIDATES
+from .scratch import Scratch
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+MOST_VALUES = 1000  # of a field; a sentence names the first few
+MOST_NUMBERS = 8  # that are named; of more numbers the least and the greatest are
+LONGEST_VALUE = 60  # characters
+
+
+def why_empty(selection: Selection) -> list[str]:
+    """Return a sentence on the condition that left none of what was available, if there is one."""
+    # From there on records were read, and each has its own reason.
+    conditions = takewhile(lambda step: step["stage"] != WELL_FORMED, selection.funnel())
+    emptied = next((step for step in conditions if not step["left"]), None)
+    if emptied is None or not emptied["dropped"]:
+        return []
+    stage, count = emptied["stage"], plural(emptied["dropped"], "trajectory")
+    told = f"Nothing is left: the condition {stage} is met by 0 of {count}."
+    for one in selection.preferences.field_filters:
+        if str(one) == stage:
+            return [told + _instead(selection.scratch, selection.runs, one)]
+    if stage == "accepted":
+        rules = listed(dict.fromkeys(run.success for run in selection.runs))
+        told += f" What counts as a success: {rules}."
+    return [told]
+
+
+def _instead(scratch: Scratch, runs: Sequence[OpenRun], one: FieldFilter) -> str:
+    """Return a sentence on the values that a field has in the asked steps, where the index holds them."""
+    found: dict[Any, None] = {}
+    for run in runs:
+        connection = scratch.attach(run)
+        if (column := column_of(connection, one.path)) is None:
+            return ""
+        # The name comes from a database: it is quoted, and qualified so that a missing column is no text.
+        value = 't."' + column.replace('"', '""') + '"'
+        question = f"select distinct {value} {CANDIDATES} where m.run = ? and {value} is not null limit {MOST_VALUES}"
+        found |= dict.fromkeys(value for (value,) in connection.execute(question, (run.number,)))
+    if not found:
+        return f" None of them records {one.path}."
+    return f" {one.path} is there: {_named(list(found))}."
+
+
+def _named(values: list[Any]) -> str:
+    numbers = sorted(value for value in values if isinstance(value, (int, float)))
+    if len(numbers) == len(values) > MOST_NUMBERS:
+        return f"{numbers[0]:g} to {numbers[-1]:g}"
+    texts = sorted(str(value)[:LONGEST_VALUE] for value in values if not isinstance(value, (int, float)))
+    return listed([*(f"{number:g}" for number in numbers), *texts])

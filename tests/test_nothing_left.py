@@ -1,0 +1,80 @@
+"""What is asked for and matches nothing: the condition is named, with what there is instead, in at most two lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.amounts import listed
+from rltracer_sqlite.export import ExportPreferences, FieldFilter, TraceDataExporter
+from tests.commands import rltracer, sentence
+from tests.index_factory import make_index
+
+TURNS = "Nothing is left: the condition turns >= 99 is met by 0 of 3 trajectories. turns is there: 2."
+ENV = "Nothing is left: the condition env in x is met by 0 of 3 trajectories. env is there: code, math."
+SUCCESS = (
+    "Nothing is left: the condition accepted is met by 0 of 3 trajectories. What counts as a success: reward >= 1."
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    rows = [
+        {"uid": f"u{n}", "step": n, "env": env, "split": "train", "reward": 0.5, "turns": 2}
+        for n, env in enumerate(["math", "code", "code"])
+    ]
+    return make_index(tmp_path / "x.sqlite", rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--acceptance", "any", "--field", "env=x"], ENV),
+        (["--acceptance", "any", "--field", "turns>=99", "--field", "env=x"], TURNS),
+        ([], SUCCESS),
+    ],
+)
+def test_an_export_names_the_condition_that_left_nothing(
+    database: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
+    told = rltracer("export", database, "--dry-run", *options)
+    assert (told.returncode, told.stdout.splitlines()[-1]) == (0, said)
+    assert sentence(rltracer("export", database, "-o", tmp_path / "o.jsonl", *options)) == said
+    if options:
+        assert (
+            sentence(rltracer("export", database, "-o", tmp_path / "o.jsonl", "--mode", "preference", *options)) == said
+        )
+
+
+def test_the_summary_says_it_too(database: Path) -> None:
+    preferences = ExportPreferences(acceptance="any", field_filters=(FieldFilter("env", allowed_values=("x",)),))
+    assert TraceDataExporter([database], preferences).inspect()["notes"] == [ENV]
+    assert TraceDataExporter([database], ExportPreferences(acceptance="any")).inspect()["notes"] == []
+
+
+@pytest.mark.parametrize("runs", [1, 30])
+@pytest.mark.parametrize("command", ["search", "analyze"])
+def test_the_environments_of_many_runs_are_one_short_list(tmp_path: Path, command: str, runs: int) -> None:
+    rows = [
+        {"run": f"run {run:02}", "uid": f"{run} {env}", "step": 1, "env": f"environment-{env:02}", "reward": 1.0}
+        for run in range(runs)
+        for env in range(20)
+    ]
+    database = make_index(tmp_path / "x.sqlite", rows)
+    if command == "search":
+        assert rltracer("fts", database).returncode == 1  # there is no file to read, and the tables are made
+    more = ["words"] if command == "search" else ["-o", tmp_path / "out"]
+    said = sentence(rltracer(command, database, *more, "--env", "nosuch"))
+    which = "run 00 has no" if runs == 1 else "None of the 30 runs has a"
+    assert said.startswith(f"{which} trajectory with env nosuch. ")
+    assert said.endswith(" have env environment-00, environment-01, environment-02 and 17 more." if runs > 1 else ".")
+    assert len(said) <= 2 * 80 - len("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a, b"), (["x" * 80, "b"], "x" * 80 + " and 1 more")],
+)
+def test_a_list_of_names_has_an_end(names: list[str], told: str) -> None:
+    assert listed(names) == told
