@@ -133,6 +133,7 @@ def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
     from ..sources import source_for
+    from .report import warn_of_misfits
 
     check_run(path)
     source = source_for(path, tokenizer)
@@ -142,7 +143,7 @@ def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
         connection = open_for_writing(index)
         try:
             run_id = ensure_run(connection, source, path)
-            refresh_run(connection, source, path, run_id)
+            warn_of_misfits(refresh_run(connection, source, path, run_id))
         finally:
             finish_writing(connection)
     return open_index(index), run_id

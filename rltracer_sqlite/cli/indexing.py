@@ -129,7 +129,7 @@ def _index_found(target: Path, sources: Sources, options: Options, shown: Path, 
     """Index runs, print the summary, and return a sentence for each run that gave no trajectory."""
     from ..index.database import finish_writing, open_for_writing, remove_database
     from ..sources.base import SourceError
-    from .report import nothing_found, summary
+    from .report import nothing_found, summary, warn_of_misfits
 
     existed = target.exists()
     connection = open_for_writing(target)
@@ -151,6 +151,8 @@ def _index_found(target: Path, sources: Sources, options: Options, shown: Path, 
             _make_searchable(connection, shown, options.quiet)
         if not options.quiet and results:
             say(summary(connection, results, time.perf_counter() - started, shown, options))
+        for done in results:
+            warn_of_misfits(done)
         if options.rule and not options.discover and results:
             _check_rule(connection, results, options.rule, shown)
         return faults

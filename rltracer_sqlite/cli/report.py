@@ -11,6 +11,7 @@ import click
 
 from ..amounts import listed, plural, ranges, size
 from . import printable
+from .say import say
 
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
@@ -61,6 +62,12 @@ def summary(
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
     lines.append(f"  datasette {quote(str(database))} --setting suggest_facets off")
     return "\n".join(lines)
+
+
+def warn_of_misfits(done: Refreshed) -> None:
+    """Say which files the tokenizer does not fit: their rows are there, with texts that nobody wrote."""
+    for path, reason in done.misfits.items():
+        say(f"Warning: {path}: {reason}", err=True)
 
 
 def writes_to_terminal() -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..sources.base import Entry, NotRollouts, Position, Problem, Scanned, Source, SourceError, Update
+from ..sources.base import Entry, Misfit, NotRollouts, Position, Problem, Scanned, Source, SourceError, Update
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
@@ -44,6 +44,7 @@ class Refreshed:
     unused: dict[str, int] = field(default_factory=dict)  # why files were left aside, and how many
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
     gone: list[str] = field(default_factory=list)
+    misfits: dict[str, str] = field(default_factory=dict)  # shards that the tokenizer does not fit, and how that shows
 
 
 def refresh_run(
@@ -111,6 +112,7 @@ class Reading:
         self.problems: list[Problem] = []
         self.held: set[int] = set()
         self.reached, self.state, self.note, self.removed = job.start, "complete", "", 0
+        self.misfit = ""
 
     def commits(self, scanned: Iterable[Scanned]) -> Iterator[int]:
         """Write what is scanned, yielding the number of new bytes after each commit."""
@@ -140,6 +142,8 @@ class Reading:
             self.updates.append(found)
         elif isinstance(found, Problem):
             self.problems.append(found)
+            if isinstance(found, Misfit):
+                self.misfit = found.reason
 
     def _commit(self, reached: Position, hashes: Fingerprints) -> int:
         with transaction(self.connection):
@@ -181,6 +185,8 @@ class Reading:
         done.removed += self.removed
         if self.state == "waiting":
             done.waiting.append(self.job.shard.path)
+        if self.misfit:
+            done.misfits[self.job.shard.path] = self.misfit
 
 
 def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:

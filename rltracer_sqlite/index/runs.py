@@ -16,7 +16,9 @@ def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name:
     where = str(root.resolve())
     mapping = getattr(getattr(source, "mapping", None), "text", None)
     tokenizer, step_kind = getattr(source, "tokenizer", None), getattr(source, "step_kind", None)
-    found = connection.execute("select id, name, source, mapping from runs where root = ?", (where,)).fetchone()
+    found = connection.execute(
+        "select id, name, source, mapping, tokenizer from runs where root = ?", (where,)
+    ).fetchone()
     if not found:
         cursor = connection.execute(
             """
@@ -28,7 +30,7 @@ def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name:
              *DEFAULT_SUCCESS, utc_now()),
         )  # fmt: skip
         return int(cursor.lastrowid or 0)
-    run_id, old_name, old_source, old_mapping = found
+    run_id, old_name, old_source, old_mapping, old_tokenizer = found
     if old_source != source.name:
         raise SourceError(f"{root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
     if name and name != old_name:
@@ -36,12 +38,26 @@ def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name:
     if mapping != old_mapping:
         # What an edited mapping says of files that have not changed is found by reading them again.
         connection.execute("update shards set state = 'unread' where run_id = ? and state <> 'gone'", (run_id,))
+    if tokenizer and tokenizer != old_tokenizer:
+        _read_texts_again(connection, run_id)
     if tokenizer or mapping:
         connection.execute(
             "update runs set tokenizer = coalesce(?, tokenizer), mapping = ?, step_kind = ? where id = ?",
             (tokenizer, mapping, step_kind, run_id),
         )
     return int(run_id)
+
+
+def _read_texts_again(connection: sqlite3.Connection, run_id: int) -> None:
+    """Have the shards read again whose token ids another tokenizer, or none, has made into prompts."""
+    connection.execute(
+        """
+        update shards set state = 'unread' where run_id = ? and state <> 'gone' and exists (
+            select 1 from trajectories t where t.shard_id = shards.id and t.content_kind <> 'messages'
+        )
+        """,
+        (run_id,),
+    )
 
 
 def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshold: float) -> None:

@@ -127,6 +127,10 @@ class Problem(msgspec.Struct, gc=False):
     reason: str
 
 
+class Misfit(Problem, gc=False):
+    """That the tokenizer is another one than the policy's: what it gives is no text that anybody wrote."""
+
+
 Scanned = Union["Entry", "Update", "Problem", Position]
 """What a scan yields. A `Position` says that everything before it has been yielded: a place to commit."""
 

@@ -17,6 +17,7 @@ from .decoders import vetted
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 INSTALL = "pip install 'datasette-rltracer[primerl]'"
 MISFIT_SHARE = 0.05  # so much of a text in replacement characters says that its ids mean something else
+OWN = "Choose the policy's own with --tokenizer."
 PREFIX = 4  # tokens before a token that are enough for a decoder to know its surroundings
 WAIT = 16  # tokens that may make a character together: bytes that are no text would be waited for without end
 LOOK_AHEAD = 256  # characters
@@ -110,7 +111,12 @@ class TextTokenizer:
             if broken <= MISFIT_SHARE * len(text):
                 return None
             found = f"{broken:,} of {len(text):,} characters that it gives are no valid text"
-        return f"The tokenizer {self.name} does not fit these files: {found}. Choose the policy's own with --tokenizer."
+        return f"The tokenizer {self.path} does not fit these files: {found}. {OWN}"
+
+    def unmarked(self, ids: int, marks: int) -> str:
+        """Return a sentence saying that none of so many ids is one of its so many special tokens."""
+        found = f"none of {plural(ids, 'token id')} is one of its {plural(marks, 'special token')}, which mark turns"
+        return f"The tokenizer {self.path} seems not to fit these files: {found}. {OWN}"
 
     @cached_property
     def _engine(self) -> Engine:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...tokens.streams import trained_runs
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools, names_json
-from ..base import Entry, Position, Problem, Scanned, Shard, Update
+from ..base import Entry, Misfit, Position, Problem, Scanned, Shard, Update
 from ..files import ByteReader, open_shard
 from ..places import Root
 from ..values import integer, kept_text, place_uid, recorded_uid, short
@@ -21,14 +21,11 @@ from .token_export import exported_sequences
 from .training_batch import training_samples
 
 BEGINNING = Position()
+LEAST_UNMARKED = 64  # token ids without a special one that say something about a tokenizer
 VALUES = (
     *("temperature", "task_type", "seed", "task_rewards", "length_penalties", "rank", "micro_step"),
     *("trace_id", "branch_index"),
 )
-
-
-class Misfit(Problem, gc=False):
-    """That the tokenizer is another one than the policy's, which is said once per run."""
 
 
 @dataclass
@@ -66,13 +63,17 @@ def scan_token_shard(
     A msgpack or JSONL shard goes on from any Position that a scan yielded. A `.pt` or `.parquet` shard is read from
     its beginning whatever `start` says, since such a file only ever changes as a whole.
     """
-    scan = _Scan(shard, tokenizer, known, traces_hold_records, tally or Tally())
+    scan, last = _Scan(shard, tokenizer, known, traces_hold_records, tally or Tally()), None
     with open_shard(root, shard.path) as reader:
         for found in read_shard(reader, shard.path, start, tokenizer):
             if isinstance(found, Batch):
                 yield from scan.batch(found)
             else:
                 yield found
+                last = found if isinstance(found, Position) else last
+    if start == BEGINNING and last is not None and not last.waiting and (misfit := scan.without_marks()):
+        yield misfit
+        yield last  # a place to commit it
 
 
 def token_findings(
@@ -151,6 +152,8 @@ class _Scan:
         self.shard, self.tokenizer, self.known, self.tally = shard, tokenizer, known, tally
         self.traces_hold_records = traces_hold_records
         self.prompts = PromptReader(tokenizer)
+        self.first: Batch | None = None
+        self.unmarked = 0  # token ids, until a special token is among them
 
     def batch(self, batch: Batch) -> Iterator[Entry | Update | Problem]:
         self.tally.copies += batch.is_copy
@@ -161,6 +164,7 @@ class _Scan:
             if not sample.ids:
                 continue
             yield from self._misfit(sample, batch)
+            self._look_for_marks(sample, batch)
             self.tally.sequences += 1
             yield self._update(sample, batch) or self._entry(sample, batch)
 
@@ -175,6 +179,28 @@ class _Scan:
             if reason:
                 self.tally.said.add("misfit")
                 yield Misfit(batch.line, batch.offset, batch.length, reason)
+
+    def _look_for_marks(self, sample: Sample, batch: Batch) -> None:
+        if self.tokenizer is None or (self.first is not None and not self.unmarked):
+            return
+        self.first = self.first or batch
+        has_marks = sample.text is not None or not self.tokenizer.special_ids.isdisjoint(sample.ids)
+        self.unmarked = 0 if has_marks else self.unmarked + len(sample.ids)
+
+    def without_marks(self) -> Misfit | None:
+        """Return that no turn begins or ends anywhere, as the tokenizer has it: there is one in every whole shard."""
+        if (
+            self.tokenizer is None
+            or self.first is None
+            or self.unmarked < LEAST_UNMARKED
+            or "misfit" in self.tally.said
+        ):
+            return None
+        if not (marks := len(self.tokenizer.special_ids)):
+            return None
+        self.tally.said.add("misfit")
+        reason = self.tokenizer.unmarked(self.unmarked, marks)
+        return Misfit(self.first.line, self.first.offset, self.first.length, reason)
 
     def _update(self, sample: Sample, batch: Batch) -> Update | None:
         if self.traces_hold_records and (trace_id := recorded_uid(sample.trace_id)):

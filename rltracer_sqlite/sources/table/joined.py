@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from ..base import Entry, NotRollouts, Position, Problem, Scanned
-from .records import Misfit, Unfit
+from ..base import Entry, Misfit, NotRollouts, Position, Problem, Scanned
+from .records import Unfit
 
 COMMIT_RECORDS = 4000
 COMMIT_BYTES = 1 << 28

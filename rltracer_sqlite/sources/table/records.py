@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
-from ..base import Entry, LocatorError, Problem, Shard
+from ..base import Entry, LocatorError, Misfit, Problem, Shard
 from .entries import Place, Reading, read_row
 from .mapping import Mapping, Shape
 from .rows import Row, RowError, expand
@@ -30,10 +30,6 @@ class Unfit(msgspec.Struct, gc=False):
         """Return these records and the next one as one."""
         length = max(self.offset + self.length, later.offset + later.length) - self.offset
         return Unfit(self.line, self.offset, length, self.records + 1, self.why)
-
-
-class Misfit(Problem, gc=False):
-    """That the tokenizer is another one than the policy's, which is said once per shard."""
 
 
 Found = list[Entry | Problem | Unfit]
