@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from collections.abc import Iterator
@@ -96,11 +97,33 @@ class FailedFuture:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def result(self) -> None:
+    def result(self, timeout: float) -> None:
         raise self.error
 
     def cancel(self) -> None:
         """Nothing runs."""
+
+
+class Scaling(io.StringIO):
+    """What is written to it brings a worker."""
+
+    def __init__(self, workers: Any) -> None:
+        super().__init__()
+        self.workers = workers
+
+    def flush(self) -> None:
+        self.workers.scale(1)
+
+
+def test_waiting_for_workers_is_told_once(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "PATIENT_SECONDS", 0.1)
+    settings = {"n_workers": 0, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**settings, silence_logs="CRITICAL", protocol="tcp") as empty:
+        told = Scaling(empty)
+        monkeypatch.setattr("sys.stderr", told)
+        index(tmp_path / "x.sqlite", run, executor=address(empty))
+        assert told.getvalue() == f"Waiting for workers of {address(empty)}.\n"
+    assert dump(tmp_path / "x.sqlite") == dump(tmp_path / "1.sqlite")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+import sys
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 SCHEME = "dask://"
 CONNECT_SECONDS = 10
+PATIENT_SECONDS = 3.0  # until a cluster without workers is told
 PER_THREAD = 2  # parts that are handed out ahead for each thread of the cluster
 LEAST_AHEAD = 4
 COUNTED_SECONDS = 5.0  # how long a count of the threads is taken for true: a cluster may grow
@@ -38,6 +41,7 @@ class Cluster:
         self.source = pickle.dumps(source)
         self.futures: dict[int, Future] = {}
         self.dropped = -1
+        self.is_told = False  # that there are no workers
         self.ahead, self.counted = LEAST_AHEAD, -COUNTED_SECONDS
 
     def __enter__(self) -> Cluster:
@@ -83,12 +87,25 @@ class Cluster:
 
         try:
             # Taken out, so that the cluster forgets what has been read.
-            return bytes(self.futures.pop(part.number).result())
+            return bytes(self._awaited(self.futures.pop(part.number)))
         except KilledWorker as error:
             what = f"{error.allowed_failures + 1} workers in turn ended while they read it"
             return pickle.dumps([Failed(SourceError(f"{what}; index again to read it"))])
         except ImportError as error:
             raise ClusterError(f"The workers of {self.address} lack what indexing needs: {error}.") from None
+
+    def _awaited(self, future: Future) -> bytes:
+        """Return the result of a task; while no worker is there to work at any, say so, since this may be for ever."""
+        while True:
+            try:
+                return future.result(timeout=PATIENT_SECONDS)  # type: ignore[no-any-return]
+            except (TimeoutError, asyncio.TimeoutError):  # the same from Python 3.11 on
+                if future.status != "pending":
+                    raise
+            lacks_workers = not self.client.nthreads()
+            if lacks_workers and not self.is_told:
+                print(f"Waiting for workers of {self.address}.", file=sys.stderr, flush=True)
+            self.is_told = lacks_workers
 
 
 def scan_remotely(source: bytes, root: Root, part: Part) -> bytes:
