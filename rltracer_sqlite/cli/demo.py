@@ -53,7 +53,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     remember(run, None)
     say(f"{database}: {plural(found['trajectories'], 'trajectory')} in {plural(found['steps'], 'step')}")
     if no_serve:
-        say(f"Open it with: datasette {quote(str(database))} --setting suggest_facets off")
+        say(f"Open it with:\n  datasette {quote(str(database))} --setting suggest_facets off")
     else:
         serve(database, port)
 

@@ -183,8 +183,8 @@ def _check_rule(
     unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
     if unscored and (sentence := scores_nothing(connection, unscored, SuccessRule(*rule))):
         which = "" if len(unscored) > 1 else quote(_name_of(connection, unscored[0])) + " "
-        say(f"Warning: {sentence} Change the rule with:", err=True)
-        say(f"  rltracer success {quote(str(database))} {which}--rule 'PATH >= NUMBER'", err=True)
+        change = f"  rltracer success {quote(str(database))} {which}--rule 'PATH >= NUMBER'"
+        say(f"Warning: {sentence}\nChange the rule with:\n{change}", err=True)
 
 
 def _name_of(connection: sqlite3.Connection, run_id: int) -> str:

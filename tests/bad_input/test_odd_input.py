@@ -62,7 +62,7 @@ def test_a_rule_that_scores_nothing_is_warned_of(run: Path, tmp_path: Path, quie
     assert (done.returncode, done.stderr) == (
         0,
         "Warning: The rule rewards.corect.score >= 1 scores 0 of 1 trajectory of run: none has a number "
-        "at rewards.corect.score. Numbers that they have: rewards.correct.score, reward. "
+        "at rewards.corect.score. Numbers that they have: rewards.correct.score, reward.\n"
         f"Change the rule with:\n  rltracer success {tmp_path}/x.sqlite run --rule 'PATH >= NUMBER'\n",
     )
     assert indexed(tmp_path / "x.sqlite", run, "--success", "rewards.correct.score>=1").stderr == ""
