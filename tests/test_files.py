@@ -181,9 +181,9 @@ def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
 
 def test_what_is_found_instead_is_named(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
-    for name in "abcdef":
+    for name in ("a", "b", "c" * 50, "d", "e"):
         (tmp_path / name).touch()
-    assert "It holds: a, b, c, d, e and 2 more." in nothing_found(tmp_path)
+    assert f"It holds: a, b, {'c' * 50}, d and 2 more." in nothing_found(tmp_path)
     (tmp_path / "a").write_text("version https://git-lfs.github.com/spec/v1\n")
     assert nothing_found(tmp_path / "a").endswith("run git lfs pull.")
     assert nothing_found(tmp_path / "b").endswith("is empty.")
