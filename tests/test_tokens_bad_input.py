@@ -1,13 +1,8 @@
-"""Token shards that are cut off, damaged or hostile: said clearly, bounded in memory, and never run."""
+"""Token shards that are cut off or damaged: what is whole is read, the rest is told, and memory is bounded."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import struct
 import tracemalloc
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, SourceError
+from rltracer_sqlite.sources.base import Entry, NotRollouts, Position, SourceError
 from rltracer_sqlite.sources.prime_rl import msgpack_frames
-from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
 from rltracer_sqlite.sources.prime_rl.token_shards import Tally, scan_token_shard
-from rltracer_sqlite.sources.prime_rl.torch_pickle import PickleRefused, read_tensors
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
-from tests.token_layouts import (
-    export_line,
-    micro_batch,
-    question,
-    training_sample,
-    write_archive,
-    write_bin,
-    write_tokenizer,
-    write_torch,
-)  # fmt: skip
-from tests.token_scans import entries, load, locator, problems, scan, shard_of
+from tests.token_layouts import export_line, micro_batch, question, training_sample, write_bin, write_tokenizer
+from tests.token_scans import entries, load, problems, scan, shard_of
 
 SAMPLES = [question("4"), question("5"), question("6")]
 BATCHES = [micro_batch("g20", [sample]) for sample in SAMPLES]
@@ -202,6 +186,20 @@ def test_no_bytes_make_it_fail_otherwise(tmp_path: Path, noise: bytes, at: int) 
         assert isinstance(found[-1], Position)
 
 
+def test_a_long_shard_is_read_a_micro_batch_at_a_time(tmp_path: Path) -> None:
+    one = micro_batch("g20", [question("word " * 400) for _ in range(5)])
+    file = write_bin(tmp_path / "rank_0.bin", [one] * 40)
+    largest = file.stat().st_size // 40
+    tracemalloc.start()
+    found = 0
+    for row in scan_token_shard(tmp_path, shard_of(tmp_path, file)):
+        found += isinstance(row, Entry)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == 200
+    assert peak < 4 * largest + (4 << 20) < file.stat().st_size
+
+
 LINES = {
     b"[1, 2]": "no token export: it has no list of token ids",
     b'{"token_ids": [1], "x": ' + b"[" * 3000 + b"]" * 3000 + b"}": "not readable: nested too deeply",
@@ -230,138 +228,3 @@ def test_literals_that_are_no_json_are_missing_numbers(tmp_path: Path) -> None:
     assert row.logprob_mean == -0.25
     tokens = load(tmp_path, tmp_path / "rank_0.jsonl", row).tokens
     assert tokens.logprobs[tokens.mask.index(True)] is None
-
-
-class Evil:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, ("touch evil",)
-
-
-HOSTILE: dict[str, bytes] = {
-    "a call of the system": pickle.dumps([Evil()], protocol=2),
-    "a call of the system, in text": b"cos\nsystem\n(S'touch evil'\ntR.",
-    "a call of a builtin": b"cbuiltins\neval\n(X\x01\x00\x00\x001tR.",
-    "an instance": b"(ios\nsystem\n.",
-    "a name of torch that is no tensor": b"ctorch\nload\n.",
-    "an attribute of a known name": b"ctorch._utils\n_rebuild_tensor_v2.__globals__\n.",
-    "a class with state": pickle.dumps([Path("x")], protocol=2),
-    "keys that are no text": b"\x80\x02]}(K\x01K\x02ua.",
-    "a memo that is not there": b"\x80\x02h\x05.",
-    "an empty stack": b"\x80\x02a.",
-    "no end": b"\x80\x02]",
-    "an append to no list": b"\x80\x02}K\x01a.",
-    "a set": pickle.dumps({1, 2}, protocol=4),
-    "a long number": b"\x80\x02\x8b\xff\xff\xff\x7f.",
-    "an extension": b"\x80\x02\x82\x01.",
-    "a reference to no storage": b"\x80\x02K\x01Q.",
-}
-
-
-@pytest.mark.threat("T4")
-@pytest.mark.parametrize("name", list(HOSTILE))
-def test_a_pickle_that_asks_for_more_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(PickleRefused):
-        read_tensors(HOSTILE[name])
-    file = write_archive(tmp_path / "rank_0.pt", HOSTILE[name])
-    with pytest.raises(NotRollouts, match="a torch file that is not read: its pickle"):
-        scan(tmp_path, file)
-    assert not (tmp_path / "evil").exists()
-
-
-def test_the_refused_name_is_said() -> None:
-    with pytest.raises(PickleRefused, match=r"asks for 'posix\.system', which is not a tensor"):
-        read_tensors(HOSTILE["a call of the system"])
-
-
-def tensor_of(count: int, offset: int = 0) -> bytes:
-    """Return the pickle of one micro batch whose ids claim `count` numbers from `offset` on."""
-    storage = b"(X\x07\x00\x00\x00storagectorch\nLongStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuJ"
-    size = struct.pack("<i", count)
-    storage += size + b"tQJ" + struct.pack("<i", offset)
-    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x01J" + size + b"\x86J" + size + b"K\x01\x86\x89tR"
-    return b"\x80\x02]}(X\x09\x00\x00\x00input_ids" + tensor + b"ua."
-
-
-@pytest.mark.parametrize(("count", "offset"), [(1000, 0), (3, 2), (2**31 - 1, 0)])
-def test_a_tensor_beyond_its_storage_is_a_problem(tmp_path: Path, count: int, offset: int) -> None:
-    file = write_archive(tmp_path / "rank_0.pt", tensor_of(count, offset), [struct.pack("<3q", 1, 2, 3)])
-    found = scan(tmp_path, file)
-    assert (len(entries(found)), len(problems(found))) == (0, 1)
-
-
-@pytest.mark.parametrize(("count", "offset"), [(-1, 0), (3, -1)])
-def test_a_tensor_of_negative_size_is_refused(tmp_path: Path, count: int, offset: int) -> None:
-    file = write_archive(tmp_path / "rank_0.pt", tensor_of(count, offset), [struct.pack("<3q", 1, 2, 3)])
-    with pytest.raises(NotRollouts, match="impossible size"):
-        scan(tmp_path, file)
-
-
-@pytest.mark.parametrize("rows", [1 << 25, 1 << 40])
-def test_numbers_that_are_repeated_without_end_take_no_memory(tmp_path: Path, rows: int) -> None:
-    # A stride of 0 makes a tensor of any size out of one number.
-    one = b"J" + struct.pack("<i", 1)
-    huge = b"\x8a\x08" + struct.pack("<q", rows)
-    shape_and_strides = b"K\x01" + one + b"\x86" + one + b"K\x01\x86"
-    assert shape_and_strides in tensor_of(1)
-    pickled = tensor_of(1).replace(shape_and_strides, b"K\x01" + huge + b"\x86" + one + b"K\x00\x86")
-    file = write_archive(tmp_path / "rank_0.pt", pickled, [struct.pack("<q", 1)])
-    tracemalloc.start()
-    found = scan(tmp_path, file)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert (len(entries(found)), len(problems(found))) == (0, 1)
-    assert peak < 8 << 20
-
-
-def test_a_long_shard_is_read_a_micro_batch_at_a_time(tmp_path: Path) -> None:
-    one = micro_batch("g20", [question("word " * 400) for _ in range(5)])
-    file = write_bin(tmp_path / "rank_0.bin", [one] * 40)
-    largest = file.stat().st_size // 40
-    tracemalloc.start()
-    found = 0
-    for row in scan_token_shard(tmp_path, shard_of(tmp_path, file)):
-        found += isinstance(row, Entry)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert found == 200
-    assert peak < 4 * largest + (4 << 20) < file.stat().st_size
-
-
-@pytest.mark.threat("T3")
-def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
-    file = write_torch(tmp_path / "rank_0.pt", [SAMPLES], zipfile.ZIP_DEFLATED)
-    with pytest.raises(NotRollouts, match="a compressed archive, which torch does not write"):
-        scan(tmp_path, file)
-
-
-def stale(change: Callable[[Path], None], ending: str, tmp_path: Path) -> None:
-    write = {".bin": lambda file: write_bin(file, BATCHES), ".pt": lambda file: write_torch(file, [SAMPLES])}[ending]
-    file = write(tmp_path / f"rank_0{ending}")
-    row = entries(scan(tmp_path, file))[-1]
-    change(file)
-    load_token_trajectory(tmp_path, [locator(row, file, tmp_path)])
-
-
-@pytest.mark.parametrize("ending", [".bin", ".pt"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda file: file.write_bytes(b"\x91" * 2000),
-        lambda file: file.write_bytes(b""),
-        lambda file: write_bin(file, BATCHES[:1]) if file.suffix == ".bin" else write_torch(file, [SAMPLES[:1]]),
-        lambda file: file.unlink(),
-    ],
-)
-def test_a_record_that_has_changed_is_a_sentence(tmp_path: Path, ending: str, change: Callable[[Path], None]) -> None:
-    with pytest.raises(SourceError, match=r"\.$"):
-        stale(change, ending, tmp_path)
-
-
-@pytest.mark.parametrize("item", [None, -1, 3, 10**12])
-def test_an_item_that_is_not_there_is_a_sentence(tmp_path: Path, item: int | None) -> None:
-    file = write_bin(tmp_path / "rank_0.bin", [micro_batch("g20", SAMPLES)])
-    row = entries(scan(tmp_path, file))[0]
-    row.item = item
-    with pytest.raises(LocatorError, match="Index the run again"):
-        load_token_trajectory(tmp_path, [locator(row, file, tmp_path)])
