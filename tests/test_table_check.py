@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from rltracer_sqlite.cli.index import command
 from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.sources.table import mapping_source, mapping_source_from_text
-from tests.table_samples import write_lines
+from tests.table_rows import write_lines
 
 GOOD = """
 name = "maple"

@@ -15,7 +15,7 @@ from rltracer_sqlite.sources.table import mapping_source
 from rltracer_sqlite.sources.table.guess import guess_mapping
 from rltracer_sqlite.sources.table.mapping import ENDINGS, KINDS, LAYOUTS, ROLES
 from rltracer_sqlite.sources.table.read import CONTENT_KEYS, FILE_KEYS, SHAPE_KEYS, parse_mapping
-from tests.table_samples import write_lines
+from tests.table_rows import write_lines
 from tests.test_table_presets import locator, read
 
 FOLDER = Path(__file__).parents[1] / "docs"

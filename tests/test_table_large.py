@@ -11,7 +11,7 @@ import pytest
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Entry
 from rltracer_sqlite.sources.lines import CHUNK_BYTES
-from tests.table_samples import GOOD, RENDERED, write_lines
+from tests.table_rows import GOOD, RENDERED, write_lines
 from tests.test_table_presets import locator, read
 
 TOKENS = 16_000

@@ -15,7 +15,7 @@ from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Posit
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource, joined, mapping_source_from_text
 from tests.layouts import seal
-from tests.table_samples import write_lines, write_parquet
+from tests.table_rows import write_lines, write_parquet
 from tests.test_table_presets import locator, read
 
 MAPPING = """

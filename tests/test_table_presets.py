@@ -13,7 +13,8 @@ from rltracer_sqlite.sources.base import Entry, Locator, NotRollouts, Problem, S
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource
 from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS, preset
-from tests.table_samples import SAMPLES, Row
+from tests.table_rows import Row
+from tests.table_samples import SAMPLES
 
 Found = tuple[Shard, Entry]
 

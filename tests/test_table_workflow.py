@@ -9,7 +9,7 @@ import pytest
 
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem
 from rltracer_sqlite.sources.workflow import WorkflowSource
-from tests.table_samples import CALLS, CONTEXT, TOOL, said, write_lines
+from tests.table_rows import CALLS, CONTEXT, TOOL, said, write_lines
 from tests.test_table_presets import locator
 
 CALLED = [*CONTEXT, {"role": "assistant", "content": None, "tool_calls": CALLS}]

@@ -7,7 +7,7 @@ from functools import cache
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Shard
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
-from tests.table_samples import CONTEXT, write_parquet
+from tests.table_rows import CONTEXT, write_parquet
 
 from ..invariants import entries, scanned
 from ..scratch import scratch

@@ -33,7 +33,8 @@ from tests.indexing import rows
 from tests.layouts.records import message, trace
 from tests.plugin_export.conftest import hooks  # noqa: F401  (the hooks of the exporter)
 from tests.table_decoding import READINGS
-from tests.table_samples import BAD, BAD_SPLIT, CONTEXT, GOOD_SPLIT, SAMPLES, said, write_lines
+from tests.table_rows import BAD, BAD_SPLIT, CONTEXT, GOOD_SPLIT, said, write_lines
+from tests.table_samples import SAMPLES
 from tests.token_layouts import write_tokenizer
 
 from .conftest import get, write_run
