@@ -210,6 +210,7 @@ def adapter_for(
 def open_run(index: str | os.PathLike[str], run: str | int | None = None) -> IndexedAdapter:
     """Return an adapter for a run of an existing index, by its name or id; without either, for its only run.
 
+    The beginning of a name will do where no other run's begins so.
     `list_runs(index)` lists them. Raises WhichRunError, which names them, where there are several or not this one,
     IndexFileError for what is no index, and RootNotAllowed where the run's folder may not be read.
     """

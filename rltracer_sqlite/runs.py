@@ -11,6 +11,7 @@ from .amounts import plural, ranges
 from .arguments import file_path
 from .index import queries
 from .index.database import open_index
+from .index.named import named_runs, which_run
 from .printed import short
 from .sources.base import SourceError
 
@@ -53,9 +54,12 @@ def list_runs(index: str | os.PathLike[str]) -> list[IndexedRun]:
 
 
 def chosen_run(index: Path, run: str | int | None) -> queries.Run:
-    """Return the run of an index with this name or number, or its only run. Raises WhichRunError and IndexFileError."""
+    """Return the run of an index that a name, its beginning or a number means, or its only run.
+
+    Raises WhichRunError and IndexFileError.
+    """
     with closing(open_index(index)) as connection:
         known = queries.runs(connection)
-    if len(chosen := queries.named_runs(known, run)) == 1:
+    if len(chosen := named_runs(known, run)) == 1:
         return chosen[0]
-    raise WhichRunError(queries.which_run(known, run, index))
+    raise WhichRunError(which_run(known, run, index))

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..amounts import plural
 from ..arguments import instance, shown, whole_number
-from ..index.queries import run_names, runs
+from ..index.named import run_names
+from ..index.queries import runs
 from ..passrates import PASS_BINS, SuccessRule, pass_bin
 from ..printed import short
 from ..runs import WhichRunError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import CONTEXT, printable
+from . import CONTEXT, options, printable
 from .numbers import From, Whole
 from .places import RUN, check_run
 from .say import say
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     default=Path("analysis"),
     help="The folder to write to; the files of an earlier analysis in it are replaced. Default: analysis.",
 )
-@click.option("--run", help="Only this run of an index, by name or number. Default: all of them.")
+@options.one_run("Only this run of an index; default: all of them.")
 @click.option("--window", type=From(0), default=40, help="Steps per window; 0: all in one. Default: 40.")
 @click.option("--k", "ks", default="1,4,8", help="The k of pass@k, separated by commas. Default: 1,4,8.")
 @click.option("--success", metavar="RULE", help="Another rule for this analysis, for example 'reward >= 0.5'.")
-@click.option("--split", help="Only this split, for example train or eval.")
-@click.option("--env", help="Only this environment.")
+@options.split
+@options.env
 @click.option("--step-start", type=Whole(), help="From this step on; the first window begins here.")
 @click.option("--step-end", type=Whole(), help="Up to this step.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for a RUN whose files hold token ids.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import listed, plural
+from ..amounts import plural
 from . import CONTEXT, printable
 from .numbers import parse_range
 from .places import RUN, check_run
@@ -37,7 +37,13 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
     show_default=True,
     help="Outcomes to accept, by the run's success rule.",
 )
-@click.option("--run", "names", multiple=True, metavar="NAME", help="A run of the database; repeatable. Default: all.")
+@click.option(
+    "--run",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A run of the database, by name, its beginning or number; repeatable. Default: all.",
+)
 @click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
 @click.option("--split", type=click.Choice(["train", "eval", "any"]), default="train", show_default=True)
 @click.option(
@@ -147,12 +153,13 @@ def _with_options(sentence: str) -> str:
 
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
     from ..export.runs import TraceRunSpec, runs_of
+    from ..index.named import named_runs, which_run
     from ..sources.places import is_database
 
     first, last = parse_range(options.pop("steps"))
     split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")
     asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
-    specs, known = [], []
+    specs, known, found = [], [], set[str]()
     for path in paths:
         if not isinstance(path, Path) or not is_database(path):
             check_run(path)
@@ -160,13 +167,16 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
             continue
         held = runs_of(path)
         known += held
-        specs += [TraceRunSpec.from_index(path, name, **asked) for name in held if not names or name in names]
-    unknown = set(names) - {spec.run for spec in specs}
-    if unknown or not specs:
-        asked_for = f"has no run {listed(sorted(map(repr, unknown)))}" if unknown else "holds no run"
-        raise click.UsageError(
-            printable(f"{', '.join(map(str, paths))} {asked_for}. It holds: {listed(known) or 'none'}.")
-        )
+        meant = {name: named_runs(held, name) for name in names}
+        found |= {name for name, chosen in meant.items() if chosen}
+        chosen = {run.id for chosen in meant.values() for run in chosen}
+        specs += [TraceRunSpec.from_index(path, run.name, **asked) for run in held if not names or run.id in chosen]
+    databases = ", ".join(map(str, paths))
+    for name in names:
+        if name not in found:
+            raise click.UsageError(printable(which_run(known, name, databases)))
+    if not specs:
+        raise click.UsageError(printable(f"{databases} holds no run."))
     return specs
 
 

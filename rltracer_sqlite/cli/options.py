@@ -18,3 +18,12 @@ def every(looks: str) -> Callable[[Any], Any]:
         metavar="SECONDS",
         help=f"With --watch: the time between two looks at {looks}.",
     )
+
+
+def one_run(which: str) -> Callable[[Any], Any]:
+    """Return the option `--run` of a command on an index; `which` says what is done without it, or why to give it."""
+    return click.option("--run", metavar="NAME", help=f"{which} By name, its beginning or number.")
+
+
+split = click.option("--split", help="Only this split, for example train or eval.")
+env = click.option("--env", help="Only this environment.")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import listed
-from . import CONTEXT, printable
+from . import CONTEXT, options, printable
 from .columns import screen_width, wrapped
 from .numbers import From, Whole
 
@@ -32,9 +31,9 @@ class Chart(click.Choice[str]):
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("chart", type=Chart([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file: .svg, .png or .html.")
-@click.option("--run", help="Which run, by name or number, where the index holds several.")
-@click.option("--split", help="Only this split, for example train or eval.")
-@click.option("--env", help="Only this environment.")
+@options.one_run("Which run, where the index holds several.")
+@options.split
+@options.env
 @click.option("--step-start", type=Whole(), help="From this step on.")
 @click.option("--step-end", type=Whole(), help="Up to this step.")
 @click.option("--window", type=From(1), help="Steps per point, panel or cell. Default: as fits.")
@@ -95,8 +94,10 @@ def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -
 
     found = chosen_runs(connection, run)
     if len(found) > 1:
-        names = listed(name for _, name in found)
-        raise click.UsageError(printable(f"Which run of {database}? It holds: {names}. Give one with --run."))
+        from ..index.named import which_run
+        from ..index.queries import runs
+
+        raise click.UsageError(printable(f"{which_run(runs(connection), run, database)} Give one with --run."))
     return found[0][0]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural
-from . import CONTEXT, json_line, printable
+from . import CONTEXT, json_line, options, printable
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
 from .say import say
@@ -33,11 +33,11 @@ SUCCESS = {1: "yes", 0: "no"}
 @click.command("search", context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("words", nargs=-1, required=True)
-@click.option("--run", metavar="NAME", help="Only this run, by name or number. Default: all of them.")
+@options.one_run("Only this run; default: all of them.")
 @click.option("--step", type=Whole(), help="Only this step.")
 @click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
-@click.option("--split", help="Only this split, for example train or eval.")
-@click.option("--env", help="Only this environment.")
+@options.split
+@options.env
 @click.option(
     "--outcome",
     type=click.Choice(["correct", "incorrect", "unscored", "any"]),

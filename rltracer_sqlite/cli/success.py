@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("run", required=False)
 @click.option("--rule", help="The new rule, for example 'reward >= 0.5'. Without it: show the rules.")
 def command(database: Path, run: str | None, rule: str | None) -> None:
-    """Show or change what counts as a success. RUN is a run's name or number; without it every run.
+    """Show or change what counts as a success. RUN is a run's name, its beginning or number; without it every run.
 
     A trajectory is a success when the recorded value at the rule's path is at least its threshold, and unscored when
     it has none. Changing the rule recomputes success, prompt groups and steps in DATABASE; no run's file is read. A
@@ -75,12 +75,14 @@ def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
 
 def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[int, str]]:
     """Return (id, name) of the run of this name or number, or of every run. Raises UsageError for none."""
-    from ..index.queries import named_runs, run_names, runs
+    from ..index.named import named_runs, which_run
+    from ..index.queries import runs
 
     known = runs(connection)
+    if not known:
+        raise click.UsageError("The index holds no run yet.")
     if not (found := named_runs(known, run)):
-        asked = "The index holds no run yet." if run is None else f"The index has no run {run!r}."
-        raise click.UsageError(printable(asked + (f" It holds: {run_names(known)}." if known else "")))
+        raise click.UsageError(printable(which_run(known, run, "The index")))
     return [(one.id, one.name) for one in found]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..arguments import as_integer, file_path, is_text, shown
 from ..index import queries
 from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
+from ..index.named import name_or_number, named_runs, which_run
 from ..printed import given
 from ..roots import Roots, allowed_tokenizer
 from ..sources import source_for, source_named
@@ -67,7 +68,7 @@ class TraceRunSpec:
             raise ExportError(f"split is {shown(self.split)}: it is train, eval, or None for every split.")
         if self.name is not None and not is_text(self.name):
             raise ExportError(f"name is {shown(self.name)}: it is text.")
-        object.__setattr__(self, "run", queries.name_or_number(self.run))
+        object.__setattr__(self, "run", name_or_number(self.run))
 
     __repr__ = given
 
@@ -131,11 +132,11 @@ def open_runs(specs: Sequence[TraceRunSpec], progress: Progress | None = None) -
     return [_open(number, spec, progress) for number, spec in enumerate(specs)]
 
 
-def runs_of(index: Path) -> list[str]:
-    """Return the names of the runs of an index file."""
+def runs_of(index: Path) -> list[queries.Run]:
+    """Return the runs of an index file."""
     connection = open_index(index)
     try:
-        return [run.name for run in queries.runs(connection)]
+        return queries.runs(connection)
     finally:
         connection.close()
 
@@ -164,10 +165,10 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
 
 
 def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:
-    chosen = queries.named_runs(known, wanted)
+    chosen = named_runs(known, wanted)
     if len(chosen) != 1:
         how = " Give one with TraceRunSpec(path, run=NAME)." if wanted is None else ""
-        raise ExportError(f"{queries.which_run(known, wanted, index)}{how}")
+        raise ExportError(f"{which_run(known, wanted, index)}{how}")
     return chosen[0]
 
 

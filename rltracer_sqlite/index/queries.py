@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..amounts import listed
-from ..arguments import as_integer, shown
 from ..sources.base import Locator
 
 DEFAULT_SPLIT = "train"
-LONGEST_NAME = 60  # characters of the name of a run in a sentence
 
 
 class Run(NamedTuple):
@@ -46,33 +42,6 @@ def run_facts(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     names = ("run_id", "run", "source", "trajectories", "prompt_groups", "scored", "successes", "pass_rate")
     found = [dict(zip((*names, "reward_mean"), row, strict=True)) for row in rows]
     return [fact | {"steps": [one for one in steps(connection, fact["run_id"]) if one is not None]} for fact in found]
-
-
-def name_or_number(run: Any) -> str | int | None:
-    """Return the name or the number of a run, or None. Raises TypeError for what can be neither."""
-    found = run if isinstance(run, str) else as_integer(run)
-    if found is None and run is not None:
-        raise TypeError(f"run is {shown(run)}: it is the name or the number of a run.")
-    return found
-
-
-def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
-    """Return the run of this name, else of this number; every run where none is named. Raises TypeError."""
-    if (wanted := name_or_number(wanted)) is None:
-        return list(known)
-    return [run for run in known if run.name == wanted] or [run for run in known if str(run.id) == str(wanted)]
-
-
-def run_names(known: Sequence[Run]) -> str:
-    """Return the names of runs for a sentence, of very many the first, and long ones cut off."""
-    names = [run.name if len(run.name) <= LONGEST_NAME else f"{run.name[: LONGEST_NAME - 1]}…" for run in known]
-    return listed(names) or "none"
-
-
-def which_run(known: Sequence[Run], wanted: str | int | None, index: Path) -> str:
-    """Return a sentence that asks for a run of an index, or says that it has none of this name or number."""
-    asked = f"Which run of {index}?" if wanted is None else f"{index} has no run {shown(str(wanted))}."
-    return f"{asked} It holds: {run_names(known)}."
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
