@@ -11,6 +11,8 @@ from typing import Any
 from datasette.utils.asgi import Response
 from markupsafe import Markup
 
+from rltracer_sqlite.index.totals import TOTALS, WEIGHTED
+
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
 from .facts import counted, number
@@ -23,9 +25,8 @@ from .text import plain
 RUNS_ON_A_PAGE = 100
 INFINITE = re.compile(r"(?<=[\[,])-?Inf(?=[],])")
 
-# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one. A
-# step's mean reward counts by how many of its trajectories are scored: those that an error ended have no reward either.
-RUNS = """
+# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one.
+RUNS = f"""
 with spans as (
     select
         run_id, min(step) as first, max(step) as last,
@@ -33,12 +34,7 @@ with spans as (
             as chosen
     from steps group by run_id
 ),
-weighted as (
-    select
-        *, ifnull(split, '') as named,
-        case when reward_mean is null then null when scored > 0 then scored else trajectories end as weight
-    from steps where trajectories > 0
-),
+{WEIGHTED.format(table="steps").strip()},
 chosen as (
     select s.*, first, last from weighted s join spans using (run_id)
     where case when split = 'train' then '0' else '1' || named end = chosen
@@ -49,12 +45,7 @@ points as (
         sum(reward_mean * weight) / sum(weight) as reward
     from chosen where step is not null group by run_id, (step - first) * 60 / (last - first + 1)
 ),
-totals as (
-    select
-        run_id, named, sum(successes) as successes, sum(scored) as scored, sum(trajectories) as trajectories,
-        sum(reward_mean * weight) / sum(weight) as reward
-    from weighted group by run_id, named
-),
+{TOTALS.strip()},
 files as (
     select
         run_id, count(*) as files, sum(state = 'waiting') as waiting, sum(state = 'unread') as unread,

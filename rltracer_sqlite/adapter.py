@@ -234,7 +234,7 @@ def load_trajectory(
     """
     row = queries.trajectory_row(connection, trajectory_id)
     if row is None:
-        raise LocatorError(f"The index has no trajectory {trajectory_id}.")
+        raise LocatorError(queries.no_trajectory(connection, trajectory_id))
     root = roots.check(row["root"])
     locators = queries.locators(connection, row)
     trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)

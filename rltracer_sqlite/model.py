@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .amounts import plural
+from .amounts import listed, plural, ranges
 from .arguments import LARGEST, shown, step_number, text, whole_number
 from .messages import prompt_context
 from .printed import short
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 ADAPTER = ("list_steps", "ensure_step_indexed", "list_prompts", "list_trajectory_ids", "load_trajectory")
+SHORT_KEY = 16  # characters of a key in a sentence
 PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
 
 
@@ -162,8 +163,16 @@ class RolloutStep:
             group for group in groups if group.key.startswith(key)
         ]
         if len(found) != 1:
-            raise KeyError(f"{plural(len(found), 'prompt')} of step {self.number} begin with {shown(key)}")
+            raise KeyError(self._which(key, found or groups, bool(found)))
         return found[0]
+
+    def _which(self, key: str, groups: list[PromptGroup], is_beginning: bool) -> str:
+        """Return the sentence for a key that means none of the prompts, or several: `groups` are those it could be."""
+        named = listed(short(group.key[:SHORT_KEY]) for group in groups)
+        if is_beginning:
+            return f"{len(groups)} prompts of {_step(self.number)} begin with {shown(key)}: {named}"
+        count = plural(len(groups), "prompt")
+        return f"no prompt of {_step(self.number)} begins with {shown(key)}; it has {count}: {named}"
 
     def _preview(self, key: str, preview: str) -> str:
         if self.prompt_parser is None:
@@ -214,7 +223,9 @@ class RLTracer:
         """Return one step. Raises KeyError where the run has no such step."""
         number = step_number(number)
         if number not in self.adapter.list_steps():
-            raise KeyError(f"the run has no step {number}")
+            known = [step for step in self.adapter.list_steps() if step is not None]
+            has = f"it has {ranges(known)}" if known else "its trajectories have none"
+            raise KeyError(f"the run has no step {number}; {has}")
         return RolloutStep(self.adapter, number, self.prompt_parser)
 
     def trajectory(self, number: int) -> TrajectoryRef:

@@ -11,6 +11,7 @@ from .amounts import plural, ranges
 from .arguments import file_path
 from .index import queries
 from .index.database import open_index
+from .index.lists import run_facts
 from .index.named import named_runs, which_run
 from .printed import short
 from .sources.base import SourceError
@@ -22,7 +23,10 @@ class WhichRunError(SourceError):
 
 @dataclass(frozen=True)
 class IndexedRun:
-    """A run of an index, and what is known of it over all its steps and splits.
+    """A run of an index, and what is known of it over all its steps.
+
+    What is scored, the pass rate and the reward are those of `split`: train, where the run has any of it, as on the
+    overview page. Trajectories and prompt groups are of all splits.
 
     Its `name` or its `id` is the `run` that `RLTracer`, `open_run`, `search_text` and `TraceRunSpec` take.
     """
@@ -31,6 +35,7 @@ class IndexedRun:
     name: str
     root: str  # its folder or URL
     source: str  # the system whose files it has
+    split: str | None  # the split that stands for the run; None: none is recorded
     steps: list[int]
     trajectories: int
     prompt_groups: int
@@ -41,14 +46,15 @@ class IndexedRun:
 
     def __repr__(self) -> str:
         steps = f", steps {ranges(self.steps)}" if self.steps else ""
-        rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}"
+        of_split = f" of {short(self.split)}" if self.split else ""
+        rate = "" if self.pass_rate is None else f", pass rate{of_split} {self.pass_rate:.3f}"
         return f"<IndexedRun {self.id} {short(self.name)}: {plural(self.trajectories, 'trajectory')}{steps}{rate}>"
 
 
 def list_runs(index: str | os.PathLike[str]) -> list[IndexedRun]:
     """Return the runs of an index in the order of their ids. Raises IndexFileError for what is no index."""
     with closing(open_index(file_path("index", index))) as connection:
-        facts = queries.run_facts(connection)
+        facts = run_facts(connection)
         roots = {run.id: run.root for run in queries.runs(connection)}
     return [IndexedRun(id := one.pop("run_id"), one.pop("run"), roots.get(id, ""), **one) for one in facts]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +51,7 @@ def test_prompts_of_a_step_are_listed_by_split_with_their_rates(demo: Path) -> N
         assert (fact["trajectories"], fact["pass_rate"]) == (count, rate)
         assert fact["reward_mean"] == pytest.approx(mean)
     shown = rltracer("inspect", database, "--step", 8).stdout
-    assert shown.startswith("15 prompts in step 8\n")
+    assert shown.startswith("15 prompts in step 8; splits eval, train\n")
     assert "  eval  " in shown
 
 
@@ -90,8 +92,71 @@ def test_the_hardest_prompts_are_listed(demo: Path) -> None:
         told = [json.loads(line) for line in rltracer("inspect", database, *options, "--json").stdout.splitlines()]
         assert [(fact["prompt_id"], fact["split"], fact["pass_rate"]) for fact in told] == known[:count]
     shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
-    assert shown[0].startswith("3 prompts, hardest first")
+    assert shown[0] == (f"3 of {len(known)} prompts, hardest first, by pass rate over all steps; splits eval, train")
     assert [int(line.split()[0]) for line in shown[2:]] == [number for number, _, _ in known[:3]]
+
+
+def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    known = rows(
+        database,
+        """
+        select prompt_id, pass_rate from prompt_pass_rates
+        where scored > 0 and split = 'train' and env = 'word-problems'
+        order by pass_rate desc, scored desc, prompt_id
+        """,
+    )
+    chosen = ["--split", "train", "--env", "word-problems"]
+    told = [
+        json.loads(line) for line in rltracer("inspect", database, "--easiest", *chosen, "--json").stdout.splitlines()
+    ]
+    assert [(fact["prompt_id"], fact["pass_rate"]) for fact in told] == known
+    assert {(fact["split"], fact["env"]) for fact in told} == {("train", "word-problems")}
+    shown = " ".join(rltracer("inspect", database, "--easiest", *chosen).stdout.split())
+    assert shown.startswith(
+        "5 prompts, easiest first, by pass rate over all steps; split train; env word-problems prompt"
+    )
+
+
+@pytest.mark.parametrize("chosen", [{"split": "eval"}, {"env": "pictures"}, {"split": "train", "env": "shell-jobs"}])
+def test_every_list_takes_a_split_and_an_environment(demo: Path, chosen: dict[str, str]) -> None:
+    database = demo / "x.sqlite"
+    options = [part for name, text in chosen.items() for part in (f"--{name}", text)]
+    where = " and ".join(f"t.{name} = '{text}'" for name, text in chosen.items())
+
+    def told(*asked: object) -> list[dict[str, Any]]:
+        return [
+            json.loads(line)
+            for line in rltracer("inspect", database, *asked, *options, "--json").stdout.split("\n")[:-1]
+        ]
+
+    of_steps = f"select step, split, count(*), avg(success) from trajectories t where {where} group by step, split"
+    facts = ("step", "split", "trajectories", "pass_rate")
+    assert [tuple(one[name] for name in facts) for one in told()] == rows(database, of_steps)
+    of_prompts = f"""
+        select g.prompt_id, t.split, count(*), avg(t.success) from trajectories t
+        join prompt_groups g on g.id = t.prompt_group_id where {where} and t.step = 8 group by 1, 2
+    """
+    facts = ("prompt_id", "split", "trajectories", "pass_rate")
+    assert sorted(tuple(one[name] for name in facts) for one in told("--step", 8)) == rows(database, of_prompts)
+    prompt = rows(database, of_prompts)[0][0]
+    for number in {one["id"] for one in told("--step", 8, "--prompt", prompt)}:
+        assert value(database, f"select count(*) from trajectories t where {where} and id = {number}") == 1
+    assert {one["prompt_id"] for one in told("--prompt", prompt)} == {prompt}
+    shown = rltracer("inspect", database, *options).stdout.splitlines()[0]
+    assert all(f"; {'split' if name == 'split' else 'env'} {text}" in shown for name, text in chosen.items())
+
+
+def test_the_best_and_the_worst_of_all_steps_are_told_with_their_step_and_split(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    *_, best, worst = rltracer("inspect", database, "--prompt", 14).stdout.splitlines()
+    of_prompt = "prompt_group_id in (select id from prompt_groups where prompt_id = 14)"
+    for line, which, reward in ((best, "best", "max(reward)"), (worst, "worst", "min(reward)")):
+        told = re.fullmatch(rf"  {which} of all: trajectory (\d+), reward (\S+), step (\d+), train", line)
+        assert told, line
+        assert told[2] == f"{value(database, f'select {reward} from trajectories where {of_prompt}'):.3f}"
+        facts = rows(database, f"select reward, step, {of_prompt} from trajectories where id = {told[1]}")[0]
+        assert (f"{facts[0]:.3f}", str(facts[1]), facts[2]) == (told[2], told[3], 1)
 
 
 def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:
@@ -117,7 +182,7 @@ def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:
     assert by_step[0] == by_step[1] != ""
     shown = rltracer("inspect", database, "--prompt", number).stdout.splitlines()
     assert shown[0].startswith(f"prompt {number}  {key[:12]}  ")
-    assert len(shown) == 2 + len(known)
+    assert len(shown) == 4 + len(known)
 
 
 def test_a_number_that_is_the_beginning_of_a_key_too_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,13 +215,21 @@ def test_an_index_of_several_runs_lists_them(demo: Path, tmp_path: Path) -> None
     database = tmp_path / "x.sqlite"
     indexed(database, demo / "run", tmp_path / "small")
     first, second = map(json.loads, rltracer("inspect", database, "--json").stdout.splitlines())
-    scored, successes = rows(database, "select count(success), sum(success) from trajectories where run_id = 1")[0]
+    scored, successes = rows(
+        database, "select count(success), sum(success) from trajectories where run_id = 1 and split = 'train'"
+    )[0]
     assert (first["run"], first["steps"], first["trajectories"]) == ("run", [*range(1, 9)], 368)
     assert (first["scored"], first["successes"], first["pass_rate"]) == (scored, successes, successes / scored)
+    assert first["split"] == "train"
     assert (second["run"], second["steps"], second["trajectories"], second["reward_mean"]) == ("small", [3], 1, 1)
     lines = rltracer("inspect", database).stdout.splitlines()
-    assert lines[0] == f"{database}: 2 runs; --run NAME or its number shows one"[:79] or "…" in lines[0]
-    assert lines[3].split() == ["2", "small", "1", "1", "1.000", "1.000", "3"]
+    assert lines[0].endswith("x.sqlite: 2 runs; --run NAME or its number shows one")
+    assert lines[1] == "Pass rate and reward are of the split named, over all its steps."
+    assert lines[4].split() == ["2", "small", "1", "1", "train", "1.000", "1.000", "3"]
+    [_, small] = map(json.loads, rltracer("inspect", database, "--json", "--split", "eval").stdout.splitlines())
+    assert (small["trajectories"], small["pass_rate"], small["split"]) == (0, None, None)
+    said = sentence(rltracer("inspect", database, "--env", "nope"))
+    assert said.startswith("run has no trajectory with env nope. It has steps 1 to 8; split eval, train; env ")
     assert rltracer("inspect", database, "--run", "2").stdout.splitlines()[2].split()[:2] == ["step", "3"]
 
 
@@ -165,7 +238,9 @@ def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, t
     uid = value(database, "select uid from trajectories where id = 17")
     for asked in (17, uid, uid[:12]):
         assert rltracer("inspect", database, "--trajectory", asked).stdout.startswith(f"trajectory 17 · {uid} ·")
-    assert sentence(rltracer("inspect", database, "--trajectory", "zz")) == "The index has no trajectory zz."
+    assert sentence(rltracer("inspect", database, "--trajectory", "zz")) == (
+        "The index has no trajectory zz; it has 368, from 1 to 368."
+    )
     runs = make_run(tmp_path / "a"), make_run(tmp_path / "b")  # with trajectories of the same id
     indexed(tmp_path / "x.sqlite", *runs)
     said = sentence(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", "goo"))
@@ -183,7 +258,7 @@ def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:
     assert [json.loads(line)["run"] for line in lines] == ["a", "b"]
     assert rltracer("inspect", database, "--problems").stdout.endswith("\n2 problems\n")
     assert rltracer("inspect", database, "--problems", "--run", "b").stdout.endswith("\n1 problem\n")
-    assert str(tmp_path / "b") in rltracer("inspect", database, "--run", "b").stdout
+    assert f"/{tmp_path.name}/b: 1 step; split train\n" in rltracer("inspect", database, "--run", "b").stdout
     for options in ([], ["--name", "b"], ["--run", "2"]):
         told = json.loads(rltracer("inspect", database, "--trajectory", 2, "--json", *options).stdout)
         assert told["metadata"]["id"] == 2

@@ -10,6 +10,7 @@ from . import printable
 
 PIPED = 80  # columns where there is no terminal
 NARROWEST = 40  # a table takes that much in any case
+SHORTEST_PLACE = 10  # columns of a place that are shown in any case
 
 
 def screen_width() -> int:
@@ -33,6 +34,12 @@ def ending(text: str, width: int) -> str:
     if width_of(text) <= width:
         return text
     return "…" + _beginning(text[::-1], width - 1)[::-1] if width > 1 else ""
+
+
+def caption(place: str, said: str, width: int) -> str:
+    """Return a place and what is said of it in one line, without the beginning of the place where that is too long."""
+    said = cut(said, width - SHORTEST_PLACE)
+    return ending(printable(place).replace("\n", " ").replace("\t", " "), width - width_of(said)) + said
 
 
 def cell(text: str | None, width: int) -> str:

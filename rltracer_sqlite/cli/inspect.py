@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import CONTEXT, json_line, printable
+from . import CONTEXT, json_line, options, printable
 from .numbers import From
 from .places import RUN, check_run
 from .runs import several_runs
@@ -19,9 +19,21 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..adapter import IndexedAdapter
+    from ..index.lists import Among
     from ..sources.places import Root
 
-HARDEST = 10
+MOST = 10
+
+
+def _ranked(name: str, which: str) -> Callable[[Any], Any]:
+    return click.option(
+        name,
+        type=From(1),
+        is_flag=False,
+        flag_value=MOST,
+        metavar="[N]",
+        help=f"List the N prompts with the {which} pass rates over all steps. Without N: {MOST}.",
+    )
 
 
 @click.command(context_settings=CONTEXT)
@@ -29,7 +41,7 @@ HARDEST = 10
 @click.option(
     "--run",
     metavar="NAME|DB|RUN",
-    help="With DB: which run, by name or number. Without: an index, or a run's folder or URL.",
+    help="With DB: which run, by name, its beginning or number. Without: an index, or a run's folder or URL.",
 )
 @click.option("--name", help="The same as --run NAME: which run, where an index holds several.")
 @click.option("--step", type=int, help="List the prompts of this step.")
@@ -38,14 +50,10 @@ HARDEST = 10
     help="List the trajectories of this prompt of --step, by its number, its key or its beginning; without --step, its "
     "groups over the steps.",
 )
-@click.option(
-    "--hardest",
-    type=From(1),
-    is_flag=False,
-    flag_value=HARDEST,
-    metavar="[N]",
-    help=f"List the N prompts with the lowest pass rates over all steps. N is {HARDEST} where it is left out.",
-)
+@_ranked("--hardest", "lowest")
+@_ranked("--easiest", "highest")
+@options.split
+@options.env
 @click.option("--trajectory", metavar="ID", help="Show this trajectory, by the id that lists show, or by its own.")
 @click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for files that hold token ids.")
@@ -59,6 +67,9 @@ def command(
     step: int | None,
     prompt: str | None,
     hardest: int | None,
+    easiest: int | None,
+    split: str | None,
+    env: str | None,
     trajectory: str | None,
     branch: int | None,
     tokenizer: str | None,
@@ -69,30 +80,40 @@ def command(
     """Look at a run in the terminal: its steps, the prompts of a step, a prompt's trajectories, or one of them.
 
     DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
-    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read. An
-    index of several runs lists them; --run chooses one, and --trajectory and --problems need none.
+    rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read.
+    They have all splits, each apart, and say which; --split and --env choose. An index of several runs lists them,
+    with the pass rate of train, or of the split that is named; --run chooses one, and --trajectory and --problems
+    need none.
 
     \b
     Examples:
       rltracer inspect run.sqlite
       rltracer inspect run.sqlite --step 21
-      rltracer inspect run.sqlite --hardest 20
+      rltracer inspect run.sqlite --hardest 20 --split train
       rltracer inspect run.sqlite --prompt 14
       rltracer inspect run.sqlite --prompt 14 --step 21
       rltracer inspect run.sqlite --trajectory 17
       rltracer inspect /data/my-run --problems
     """
+    from ..index.lists import Among
+
     place, name = _place_and_name(place, run, name)
-    _refuse_both(hardest=hardest, prompt=prompt, trajectory=trajectory, problems=problems or None)
-    _refuse_both(hardest=hardest, step=step, trajectory=trajectory, problems=problems or None)
+    others = {"hardest": hardest, "easiest": easiest, "trajectory": trajectory, "problems": problems or None}
+    for name_of_one, asked in (("prompt", prompt), ("step", step)):
+        _refuse_both(**{name_of_one: asked}, **others)
+    for name_of_one, asked in (("split", split), ("env", env)):
+        _refuse_both(**{name_of_one: asked}, trajectory=trajectory, problems=problems or None)
+    among = Among(split, env)
     if trajectory is not None:
         lines = _trajectory(*_adapter_of(place, name, tokenizer, trajectory), branch, full, as_json)
     elif problems:
         lines = _problems(place, name, tokenizer, as_json)
-    elif (step, prompt, hardest, name) == (None,) * 4 and (listed := several_runs(place, as_json)):
+    elif (step, prompt, hardest, easiest, name) == (None,) * 5 and (listed := several_runs(place, among, as_json)):
         lines = listed
+    elif hardest is not None or easiest is not None:
+        lines = _ranking(_adapter(place, name, tokenizer), hardest, easiest, among, as_json)
     else:
-        lines = _lists(_adapter(place, name, tokenizer), step, prompt, hardest, as_json)
+        lines = _lists(_adapter(place, name, tokenizer), step, prompt, among, as_json)
     for line in lines:
         click.echo(line)
 
@@ -115,19 +136,24 @@ def _place_and_name(place: Root | None, run: str | None, name: str | None) -> tu
     return place, name if run is None else run
 
 
-def _lists(
-    adapter: IndexedAdapter, step: int | None, prompt: str | None, hardest: int | None, as_json: bool
+def _ranking(
+    adapter: IndexedAdapter, hardest: int | None, easiest: int | None, among: Among, as_json: bool
 ) -> Iterator[str]:
-    from . import prompts
+    from .over_steps import ranked
+
+    return ranked(adapter, hardest or easiest or MOST, easiest is not None, among, as_json)
+
+
+def _lists(adapter: IndexedAdapter, step: int | None, prompt: str | None, among: Among, as_json: bool) -> Iterator[str]:
+    from .over_steps import over_steps
+    from .prompts import prompts_of_step, trajectories_of
     from .steps import step_lines
 
-    if hardest is not None:
-        return prompts.hardest(adapter, hardest, as_json)
     if prompt is not None and step is None and adapter.list_steps() != [None]:
-        return prompts.over_steps(adapter, prompt, as_json)
+        return over_steps(adapter, prompt, among, as_json)
     if prompt is not None:
-        return prompts.trajectories_of(adapter, step, prompt, as_json)
-    return step_lines(adapter, as_json) if step is None else prompts.prompts_of_step(adapter, step, as_json)
+        return trajectories_of(adapter, step, prompt, among, as_json)
+    return step_lines(adapter, among, as_json) if step is None else prompts_of_step(adapter, step, among, as_json)
 
 
 def _trajectory(
@@ -175,12 +201,12 @@ def _adapter_of(place: Root, name: str | None, tokenizer: str | None, asked: str
 
 
 def _only_one(connection: sqlite3.Connection, asked: str) -> int:
-    from ..index.queries import trajectories_named
+    from ..index.queries import no_trajectory, trajectories_named
     from ..sources.base import SourceError
 
     found = trajectories_named(connection, asked)
     if not found:
-        raise SourceError(f"The index has no trajectory {asked}.")
+        raise SourceError(no_trajectory(connection, asked))
     if len(found) > 1:
         raise SourceError(
             f"Several trajectories have the id {asked}: give one by number, {', '.join(map(str, found))}."

@@ -29,21 +29,6 @@ def runs(connection: sqlite3.Connection) -> list[Run]:
     return [Run(*row) for row in connection.execute(f"select {', '.join(Run._fields)} from runs order by id")]
 
 
-def run_facts(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Return what is known of each run: its steps, what it holds, and its pass rate and mean reward over all of it."""
-    rows = connection.execute(
-        """
-        select r.id, r.name, r.source, coalesce(sum(g.trajectories), 0), count(g.id), coalesce(sum(g.scored), 0),
-            coalesce(sum(g.successes), 0), sum(g.successes) * 1.0 / nullif(sum(g.scored), 0),
-            (select avg(t.reward) from trajectories t where t.run_id = r.id)
-        from runs r left join prompt_groups g on g.run_id = r.id group by r.id order by r.id
-        """
-    )
-    names = ("run_id", "run", "source", "trajectories", "prompt_groups", "scored", "successes", "pass_rate")
-    found = [dict(zip((*names, "reward_mean"), row, strict=True)) for row in rows]
-    return [fact | {"steps": [one for one in steps(connection, fact["run_id"]) if one is not None]} for fact in found]
-
-
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
     """Return a row of `trajectories` with its shard's path, state and layout, and its run's name, root and source."""
     if not 0 < trajectory_id < 2**63:
@@ -87,111 +72,9 @@ def steps(connection: sqlite3.Connection, run_id: int) -> list[int | None]:
     return [*found, None] if any(row[0] is None for row in rows) else found
 
 
-def step_facts(connection: sqlite3.Connection, run_id: int) -> list[dict[str, Any]]:
-    """Return what is known of each step and split of a run; the counts of one that was not read yet are None.
-
-    `gone` counts the trajectories whose file has vanished.
-    """
-    rows = connection.execute(
-        """
-        select step, split, iif(indexed_at is null, null, trajectories) as trajectories,
-            iif(indexed_at is null, null, prompt_groups) as prompt_groups, pass_rate, reward_mean,
-            iif(
-                exists (select 1 from shards s where s.run_id = steps.run_id and s.state = 'gone'),
-                (
-                    select count(*) from trajectories t
-                    where t.run_id = steps.run_id and t.step is steps.step and t.split is steps.split and t.gone = 1
-                ),
-                0
-            ) as gone
-        from steps where run_id = ? order by step is null, step, split
-        """,
-        (run_id,),
-    )
-    names = [column[0] for column in rows.description]
-    return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def group_facts(connection: sqlite3.Connection, run_id: int, step: int | None) -> dict[str, dict[str, Any]]:
-    """Return number, split, pass rate and mean reward of a step's prompts, by the keys that `list_prompts` gives."""
-    rows = connection.execute(
-        """
-        select p.key, p.task, g.split, p.id, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0),
-            sum(g.reward_mean * g.rewarded) / sum(iif(g.reward_mean is null, 0, g.rewarded))
-        from (
-            select h.*, (select count(t.reward) from trajectories t where t.prompt_group_id = h.id) as rewarded
-            from prompt_groups h where h.run_id = ? and h.step is ?
-        ) g join prompts p on p.id = g.prompt_id
-        group by p.id, g.split
-        """,
-        (run_id, step),
-    )
-    return {
-        group_key(key, task, split): {"prompt_id": number, "split": split, "pass_rate": rate, "reward_mean": mean}
-        for key, task, split, number, rate, mean in rows
-    }
-
-
 def whole_number(asked: str) -> int | None:
     """Return the number of a row that a text may mean; None for a text that is none, or too long for one."""
     return int(asked) if asked.isdecimal() and len(asked) < 19 else None
-
-
-def groups_of_prompts(connection: sqlite3.Connection, run_id: int, asked: str) -> list[dict[str, Any]]:
-    """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt.
-
-    `best` and `worst` are ids of trajectories, by their rewards; None where none has a reward.
-    """
-    key = asked.partition(":")[0].partition("@")[0][:64]
-    number = whole_number(asked)
-    rows = connection.execute(
-        """
-        with rated as (
-            select p.id as prompt, p.key, p.task, p.preview, g.split, g.step, t.success, t.reward,
-                iif(t.reward is null, null, first_value(t.id) over (best_first)) as best,
-                iif(t.reward is null, null, first_value(t.id) over (worst_first)) as worst
-            from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
-            where (p.id = ? or p.key between ? and ?) and g.run_id = ?
-            window best_first as (
-                partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.success desc, t.id
-            ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.success, t.id)
-        )
-        select prompt, key, task, split, step, count(*), count(success), sum(success), avg(success), avg(reward),
-            max(best), max(worst), preview
-        from rated group by prompt, step, split order by prompt, step is null, step, split
-        """,
-        (number, key, f"{key}\U0010ffff", run_id),
-    )
-    names = ("prompt_id", "prompt", "step", "split", "trajectories", "scored", "successes", "pass_rate", "reward_mean")
-    found = [
-        dict(
-            zip(
-                (*names, "best", "worst", "preview"),
-                (number, group_key(key, task, split), step, split, *facts),
-                strict=True,
-            )
-        )
-        for number, key, task, split, step, *facts in rows
-    ]
-    return [row for row in found if row["prompt_id"] == number or row["prompt"].startswith(asked)]
-
-
-def hardest_prompts(connection: sqlite3.Connection, run_id: int, limit: int) -> list[dict[str, Any]]:
-    """Return the scored prompts of a run with the lowest pass rates over all steps, the most often scored first."""
-    rows = connection.execute(
-        """
-        select v.prompt_id, p.key, p.task, v.split, v.env, v.steps, v.trajectories, v.scored, v.successes,
-            v.pass_rate, v.preview
-        from prompt_pass_rates v join prompts p on p.id = v.prompt_id
-        where v.run_id = ? and v.scored > 0 order by v.pass_rate, v.scored desc, v.prompt_id, v.split limit ?
-        """,
-        (run_id, limit),
-    )
-    names = ("split", "env", "steps", "trajectories", "scored", "successes", "pass_rate", "preview")
-    return [
-        {"prompt_id": number, "prompt": group_key(key, task, split), **dict(zip(names, (split, *facts), strict=True))}
-        for number, key, task, split, *facts in rows
-    ]
 
 
 def run_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> tuple[int, str] | None:
@@ -215,6 +98,13 @@ def trajectories_named(connection: sqlite3.Connection, asked: str, most: int = 5
         {"asked": asked, "most": most},
     ).fetchall()
     return [identity for identity, is_whole in rows if is_whole] or [identity for identity, _ in rows]
+
+
+def no_trajectory(connection: sqlite3.Connection, asked: object) -> str:
+    """Return the sentence for a trajectory that an index has not, with the ids of those that it has."""
+    count, first, last = connection.execute("select count(*), min(id), max(id) from trajectories").fetchone()
+    has = f"it has {count:,}, from {first} to {last}" if count else "it has none"
+    return f"The index has no trajectory {asked}; {has}."
 
 
 def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, Any]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer.marks import rate_bar, signed_bar, spark
 from datasette_rltracer.overview import state_words
+from tests.commands import indexed, rltracer
 from tests.index_factory import make_index, new_index
+from tests.layouts.records import message, trace
 
-from .conftest import get
+from .conftest import get, write_run
 from .html import links, sql_link, table_rows, words
 from .rows import sql_rows
 
@@ -43,6 +47,19 @@ async def test_a_run_without_training_is_told_by_its_split(datasette):
     assert old[1:4] == ["7", "2", "1"]
     assert old[4] == "0.000 eval"
     assert old[8:10] == ["1", "1"]
+
+
+async def test_the_terminal_lists_the_same_rates(demo, tmp_path):
+    index = tmp_path / "index.sqlite"
+    assert indexed(index, demo / "run", write_run(tmp_path / "other", [trace([message("user", "?")])])).returncode == 0
+    facts = [json.loads(line) for line in rltracer("inspect", index, "--json").stdout.splitlines()]
+    page = await get(Datasette([str(index)]), PAGE)
+    told = {row[0].split()[0]: (row[4], row[6]) for row in table_rows(page, "runs")}
+    assert [fact["split"] for fact in facts] == ["train", "train"]
+    for fact in facts:
+        rate, reward = (fact[name] for name in ("pass_rate", "reward_mean"))
+        shown = "not scored" if rate is None else f"{rate:.3f}", "not recorded" if reward is None else f"{reward:.3f}"
+        assert told[fact["run"]] == shown
 
 
 async def test_curves_say_where_they_begin_and_end(datasette):

@@ -1,0 +1,39 @@
+"""What of a run a list in the terminal covers: said above the list, or instead of it where there is nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..adapter import IndexedAdapter
+    from ..index.lists import Among
+
+MOST_SPLITS = 4
+
+
+def covered(adapter: IndexedAdapter, among: Among) -> str:
+    """Return the splits that a list has, and the environment where it is of one: "splits eval, train"."""
+    from ..index.lists import splits_of
+
+    names = [str(split) for split in splits_of(adapter.connection, adapter.run_id, among) if split is not None]
+    return in_words(names, among)
+
+
+def in_words(splits: list[str], among: Among) -> str:
+    """Return these splits, and the environment that is asked for, as the end of a caption; "" for neither."""
+    told = ", ".join([*splits[:MOST_SPLITS], *(["…"] if len(splits) > MOST_SPLITS else [])])
+    of_splits = [f"split{'s' if len(splits) > 1 else ''} {told}"] if splits else []
+    return "".join(f"; {part}" for part in [*of_splits, *([f"env {among.env}"] if among.env is not None else [])])
+
+
+def refuse_nothing(adapter: IndexedAdapter, among: Among, step: int | None = None) -> None:
+    """Raise SourceError, which says what the run has, where it has nothing of what is asked for."""
+    from ..index.contents import nothing_there
+    from ..sources.base import SourceError
+
+    if among.is_all:
+        return
+    where = (adapter.connection, adapter.run_id)
+    sentence = nothing_there(*where, split=among.split, env=among.env, first=step, last=step)
+    if sentence is not None:
+        raise SourceError(sentence)

@@ -1,0 +1,97 @@
+"""Prompts over all steps of a run in the terminal: one of them step by step, the hardest and the easiest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..amounts import plural
+from . import json_line, printable
+from .columns import cell, cut, decimal, screen_width, wrapped
+from .covered import covered, refuse_nothing
+from .prompts import chosen, identity, no_prompt, step_words
+from .report import writes_to_terminal
+
+if TYPE_CHECKING:
+    from ..adapter import IndexedAdapter
+    from ..index.lists import Among
+
+
+def over_steps(adapter: IndexedAdapter, asked: str, among: Among, as_json: bool) -> Iterator[str]:
+    """Yield the groups of a prompt in the order of their steps; of a run's folder every step is read first."""
+    from ..index.lists import groups_of_prompts
+    from ..sources.base import SourceError
+
+    _read_all(adapter, among)
+    groups = chosen(asked, groups_of_prompts(adapter.connection, adapter.run_id, asked, among))
+    if not groups:
+        raise SourceError(no_prompt(adapter, asked, among))
+    if as_json:
+        yield from map(json_line, groups)
+        return
+    for number in dict.fromkeys(group["prompt_id"] for group in groups):
+        yield from _prompt_lines([group for group in groups if group["prompt_id"] == number], screen_width())
+    yield from _hint("--trajectory ID shows one, --step N with --prompt all of a step", screen_width())
+
+
+def _prompt_lines(groups: list[dict[str, Any]], width: int) -> Iterator[str]:
+    """Yield the lines of one prompt: its steps, and then the best and the worst rollout of all of them."""
+    prompt = groups[0]
+    yield cut(f"prompt {prompt['prompt_id']}  {prompt['prompt'][:12]}  {prompt['preview']}", width)
+    head = f"{'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
+    yield cut(f"  {'':9}  {'split':5}  {head}", width)
+    for group in groups:
+        rates = f"{decimal(group['pass_rate']):>9}  {decimal(group['reward_mean']):>7}"
+        ends = f"{identity(group['best']):>7}  {identity(group['worst']):>7}"
+        place = f"{step_words(group['step']):9}  {cell(group['split'], 5)}"
+        yield cut(f"  {place}  {group['trajectories']:8,}  {rates}  {ends}", width)
+    rewarded = [group for group in groups if group["best"] is not None]
+    if rewarded:
+        best = max(rewarded, key=lambda group: group["reward_max"])
+        worst = min(rewarded, key=lambda group: group["reward_min"])
+        yield from wrapped(printable(f"  best {_end(best, 'best', 'reward_max')}"), width)
+        yield from wrapped(printable(f"  worst {_end(worst, 'worst', 'reward_min')}"), width)
+
+
+def _end(group: dict[str, Any], which: str, reward: str) -> str:
+    split = "" if group["split"] is None else f", {group['split']}"
+    return f"of all: trajectory {group[which]}, reward {decimal(group[reward])}, {step_words(group['step'])}{split}"
+
+
+def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, as_json: bool) -> Iterator[str]:
+    """Yield the prompts with the lowest, or highest, pass rates over all steps; of a folder every step is read first.
+
+    Raises SourceError where no prompt is scored.
+    """
+    from ..index.lists import ranked_prompts
+    from ..sources.base import SourceError
+
+    _read_all(adapter, among)
+    prompts, count = ranked_prompts(adapter.connection, adapter.run_id, limit, among, is_easiest)
+    if as_json:
+        yield from map(json_line, prompts)
+        return
+    if not prompts:
+        raise SourceError("No prompt is scored by the run's success rule. rltracer success sets another one.")
+    width = screen_width()
+    listed = plural(count, "prompt") if len(prompts) == count else f"{len(prompts):,} of {plural(count, 'prompt')}"
+    order = "easiest" if is_easiest else "hardest"
+    caption = f"{listed}, {order} first, by pass rate over all steps{covered(adapter, among)}"
+    yield from wrapped(printable(caption), width)
+    yield cut(f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  preview", width)
+    for prompt in prompts:
+        names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
+        yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {prompt['preview']}", width)
+    yield from _hint("--prompt N shows one over the steps, with its best and its worst rollout", width)
+
+
+def _read_all(adapter: IndexedAdapter, among: Among) -> None:
+    for step in adapter.list_steps():
+        adapter.ensure_step_indexed(step)
+    refuse_nothing(adapter, among)
+
+
+def _hint(text: str, width: int) -> Iterator[str]:
+    """Yield what may be asked next, for a person at a terminal."""
+    if writes_to_terminal():
+        yield cut(text, width)

@@ -1,0 +1,216 @@
+"""What the lists of the terminal hold: runs, steps and prompts, of all splits and environments or of one of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .queries import group_key, steps, whole_number
+from .totals import TOTALS, WEIGHTED, main_split
+
+
+@dataclass(frozen=True)
+class Among:
+    """The trajectories that a list is of: those of a split and of an environment; None: of all of them."""
+
+    split: str | None = None
+    env: str | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.split is None and self.env is None
+
+    def asked(self, **others: Any) -> dict[str, Any]:
+        """Return the parameters of a question with `SPLIT` and `ENV`."""
+        return {"split": self.split, "env": self.env, **others}
+
+
+SPLIT = "(:split is null or g.split is :split)"
+ENV = "(:env is null or g.env is :env)"
+ALL = Among()
+
+
+def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[str, Any]]:
+    """Return what is known of each run, its pass rate and mean reward as on the overview: those of `split`.
+
+    Without a split that is train, where a run has any of it, else the first one; `trajectories` and `prompt_groups`
+    are of all splits then.
+    """
+    table = "steps" if among.env is None else "(select * from step_summary where env = :env)"
+    rows = _rows(
+        connection,
+        f"""
+        with {WEIGHTED.format(table=table)}, {TOTALS}
+        select r.id, r.name as run, r.source, t.* from runs r left join totals t on t.run_id = r.id order by r.id
+        """,
+        among.asked(),
+    )
+    found: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        run = found.setdefault(row["id"], {"run_id": row["id"], "run": row["run"], "source": row["source"], "of": {}})
+        if row["named"] is not None and among.split in (None, row["named"]):
+            run["of"][row["named"]] = row
+    return [_run(connection, run.pop("of"), run) for run in found.values()]
+
+
+def _run(connection: sqlite3.Connection, of: dict[str, dict[str, Any]], run: dict[str, Any]) -> dict[str, Any]:
+    split = main_split(of)
+    chosen = {} if split is None else of[split]
+    scored, successes = chosen.get("scored", 0), chosen.get("successes", 0)
+    return {
+        **run,
+        "split": split or None,
+        "trajectories": sum(row["trajectories"] for row in of.values()),
+        "prompt_groups": sum(row["prompt_groups"] for row in of.values()),
+        "scored": scored,
+        "successes": successes,
+        "pass_rate": successes / scored if scored else None,
+        "reward_mean": chosen.get("reward"),
+        "steps": [step for step in steps(connection, run["run_id"]) if step is not None],
+    }
+
+
+def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> list[dict[str, Any]]:
+    """Return what is known of each step and split of a run; the counts of one that was not read yet are None.
+
+    `gone` counts the trajectories whose file has vanished.
+    """
+    read = "steps" if among.env is None else "step_summary"
+    counted = "g.indexed_at is not null" if among.env is None else ENV
+    return list(
+        _rows(
+            connection,
+            f"""
+            select * from (
+                select step, split, trajectories, prompt_groups, pass_rate, reward_mean,
+                    iif(
+                        exists (select 1 from shards s where s.run_id = :run and s.state = 'gone'),
+                        (
+                            select count(*) from trajectories t
+                            where t.run_id = :run and t.step is g.step and t.split is g.split and t.gone = 1
+                                and (:env is null or t.env is :env)
+                        ),
+                        0
+                    ) as gone
+                from {read} g where run_id = :run and {counted} and {SPLIT}
+                union all
+                select step, split, null, null, null, null, 0 from steps g
+                where run_id = :run and indexed_at is null and ({SPLIT} or split is null)
+            ) order by step is null, step, split
+            """,
+            among.asked(run=run_id),
+        )
+    )
+
+
+def group_facts(
+    connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL
+) -> dict[str, dict[str, Any]]:
+    """Return number, split, count, pass rate and mean reward of a step's prompts, by the keys of `list_prompts`."""
+    rows = _rows(
+        connection,
+        f"""
+        select p.key, p.task, g.split, p.id as prompt_id, sum(g.trajectories) as trajectories,
+            sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
+            sum(g.reward_mean * g.rewarded) / sum(iif(g.reward_mean is null, 0, g.rewarded)) as reward_mean
+        from (
+            select g.*, (select count(t.reward) from trajectories t where t.prompt_group_id = g.id) as rewarded
+            from prompt_groups g where g.run_id = :run and g.step is :step and {SPLIT} and {ENV}
+        ) g join prompts p on p.id = g.prompt_id
+        group by p.id, g.split
+        """,
+        among.asked(run=run_id, step=step),
+    )
+    return {row.pop("prompt"): row for row in map(_with_key, rows)}
+
+
+def groups_of_prompts(
+    connection: sqlite3.Connection, run_id: int, asked: str, among: Among = ALL
+) -> list[dict[str, Any]]:
+    """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt.
+
+    `best` and `worst` are ids of trajectories, by their rewards; None where none has a reward.
+    """
+    key = asked.partition(":")[0].partition("@")[0][:64]
+    number = whole_number(asked)
+    rows = _rows(
+        connection,
+        f"""
+        with rated as (
+            select p.id as prompt_id, p.key, p.task, p.preview, g.split, g.step, t.success, t.reward,
+                iif(t.reward is null, null, first_value(t.id) over (best_first)) as best,
+                iif(t.reward is null, null, first_value(t.id) over (worst_first)) as worst
+            from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
+            where (p.id = :number or p.key between :first and :last) and g.run_id = :run and {SPLIT} and {ENV}
+            window best_first as (
+                partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.success desc, t.id
+            ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.success, t.id)
+        )
+        select prompt_id, key, task, step, split, count(*) as trajectories,
+            count(success) as scored, sum(success) as successes, avg(success) as pass_rate,
+            avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min, max(best) as best,
+            max(worst) as worst, preview
+        from rated group by prompt_id, step, split order by prompt_id, step is null, step, split
+        """,
+        among.asked(run=run_id, number=number, first=key, last=f"{key}\U0010ffff"),
+    )
+    found = map(_with_key, rows)
+    return [row for row in found if row["prompt_id"] == number or row["prompt"].startswith(asked)]
+
+
+def ranked_prompts(
+    connection: sqlite3.Connection, run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, and how many there are.
+
+    A prompt of two splits is ranked in each. Of equal pass rates the most often scored comes first.
+    """
+    rows = _rows(
+        connection,
+        f"""
+        select g.prompt_id, p.key, p.task, g.split, g.env, g.steps, g.trajectories, g.scored, g.successes,
+            g.pass_rate, g.preview, count(*) over () as listed
+        from prompt_pass_rates g join prompts p on p.id = g.prompt_id
+        where g.run_id = :run and g.scored > 0 and {SPLIT} and {ENV}
+        order by g.pass_rate {"desc" if is_easiest else ""}, g.scored desc, g.prompt_id, g.split limit :limit
+        """,
+        among.asked(run=run_id, limit=limit),
+    )
+    found = list(map(_with_key, rows))
+    return found, max((row.pop("listed") for row in found), default=0)
+
+
+def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL) -> list[int]:
+    """Return the numbers of the prompts of a step, or of all steps (None)."""
+    rows = connection.execute(
+        f"""
+        select distinct prompt_id from prompt_groups g
+        where run_id = :run and (:step is null or step = :step) and {SPLIT} and {ENV}
+        """,
+        among.asked(run=run_id, step=step),
+    )
+    return [number for (number,) in rows]
+
+
+def splits_of(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> list[str | None]:
+    """Return the splits of a run's trajectories, None for those of which none is recorded."""
+    rows = connection.execute(
+        f"select distinct split from prompt_groups g where run_id = :run and {SPLIT} and {ENV} order by split",
+        among.asked(run=run_id),
+    )
+    return [split for (split,) in rows]
+
+
+def _with_key(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose prompt goes by its number and by the key that `list_prompts` gives."""
+    key, task, number = row.pop("key"), row.pop("task"), row.pop("prompt_id")
+    return {"prompt_id": number, "prompt": group_key(key, task, row["split"]), **row}
+
+
+def _rows(connection: sqlite3.Connection, sql: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    cursor = connection.execute(sql, parameters)
+    names = [column[0] for column in cursor.description]
+    return (dict(zip(names, row, strict=True)) for row in cursor)
