@@ -165,6 +165,8 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
             trajectory = load_for_page(connection, identity, roots)
         except (SourceError, OSError, RecursionError) as error:
             return Found(row, None, *explained(error), episode=episode_traces(connection, row))
+        # A file may have been sealed since it was indexed: the page names the one that was read.
+        row["shard_file"] = trajectory.metadata.get("locator", {}).get("path", row["shard_file"])
         return Found(row, trajectory, episode=episode_traces(connection, row))
 
     found = None

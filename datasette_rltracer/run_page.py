@@ -97,7 +97,7 @@ group by error_type order by count(*) desc, error_type limit {most}
 """
 
 PROBLEMS = """
-select s.path, p.line, p.byte_offset, p.byte_length, p.reason, p.shard_id, p.id
+select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason, p.shard_id, p.id
 from problems p join shards s on s.id = p.shard_id where s.run_id = :run_id order by p.shard_id, p.id limit {most}
 """
 

@@ -20,6 +20,7 @@ from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run
 from .sources import missing, source_for, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
+from .sources.files import file_there
 from .sources.places import Root, is_database, place, relist
 from .sources.prime_rl import PrimeRLSource
 from .sources.remote import RemoteRoot
@@ -236,7 +237,7 @@ def load_trajectory(
     if row is None:
         raise LocatorError(queries.no_trajectory(connection, trajectory_id))
     root = roots.check(row["root"])
-    locators = queries.locators(connection, row)
+    locators = [replace(one, file=file_there(root, one)) for one in queries.locators(connection, row)]
     trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)
     # Step and split may come from the file's place, which the record does not know.
     for name in ("step", "split", "env", "agent", "effective", "policy_version", "episode_id", "group_id"):

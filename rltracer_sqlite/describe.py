@@ -16,7 +16,7 @@ CONSTRAINTS = {"primary", "foreign", "unique", "check", "constraint"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "runs": {"label_column": "name", "sort_desc": "indexed_at"},
     "steps": {"label_column": "step", "sort": "step", "facets": ["run_id", "split"]},
-    "shards": {"label_column": "path", "facets": ["run_id", "layout", "state"]},
+    "shards": {"label_column": "file", "facets": ["run_id", "layout", "state"]},
     "prompts": {"label_column": "preview"},
     "prompt_groups": {"label_column": "id", "facets": [{"passrate": "pass_rate"}, "env", "split", "zero_variance"]},
     "trajectories": {

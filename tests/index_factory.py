@@ -84,8 +84,8 @@ def _run(connection: sqlite3.Connection, name: str, rule: tuple[str, float]) -> 
     ).lastrowid
     connection.execute(
         """
-        insert into shards (id, run_id, path, layout, size, mtime_ns, state)
-        values (?, ?, 'train.jsonl', 'traces', 1, 1, 'complete')
+        insert into shards (id, run_id, path, file, layout, size, mtime_ns, state)
+        values (?, ?, 'train.jsonl', 'train.jsonl', 'traces', 1, 1, 'complete')
         """,
         (run_id, run_id),
     )

@@ -147,7 +147,7 @@ def list_unscored(connection: sqlite3.Connection, run_id: int, selection: Select
     value = "t.success" if selection.rule is None else _number(success_column(connection, selection.rule.path))
     rows = connection.execute(
         f"""
-        select t.id, t.uid, t.step, t.split, t.env, t.error_type, s.path, t.line, t.preview
+        select t.id, t.uid, t.step, t.split, t.env, t.error_type, s.file, t.line, t.preview
         from trajectories t join shards s on s.id = t.shard_id
         where t.run_id = :run and {value} is null {_filters(selection, "t")} order by t.id
         """,

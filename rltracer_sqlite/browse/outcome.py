@@ -17,12 +17,12 @@ LONGEST_REASON = 300
 FILES = """
 with troubled as (
     select
-        id, path, step, state, size, problems, count(*) over (partition by step) as files,
+        id, path, file, step, state, size, problems, count(*) over (partition by step) as files,
         row_number() over (partition by step order by state = 'unread' desc, problems = 0, path) as place
     from shards s where run_id = :run_id and state <> 'gone' and (state = 'unread' or records = 0) and {of_step}
 )
 select
-    s.id, s.path, s.step, s.state, s.size, s.files,
+    s.id, s.file as path, s.step, s.state, s.size, s.files,
     (select p.line from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as line,
     (select p.reason from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as reason
 from troubled s where place <= {most} order by s.step, place

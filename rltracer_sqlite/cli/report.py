@@ -179,7 +179,7 @@ def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Op
     if options.discover or count["trajectories"]:
         return None
     found = connection.execute(
-        "select s.path, p.reason from problems p join shards s on s.id = p.shard_id where s.run_id = ? limit 3",
+        "select s.file, p.reason from problems p join shards s on s.id = p.shard_id where s.run_id = ? limit 3",
         (result.run_id,),
     ).fetchall()
     if not found and not connection.execute("select 1 from shards where run_id = ?", (result.run_id,)).fetchone():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -45,10 +45,10 @@ class Job:
 
 
 def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> list[str]:
-    """Flag the shards that have vanished and their rows, and unflag what is back; return the vanished ones."""
-    gone_paths, changed = _gone(connection, run_id, present)
+    """Flag the shards that have vanished and their rows, and unflag what is back; return the files of the vanished."""
+    gone_files, changed = _gone(connection, run_id, present)
     if not changed:
-        return gone_paths
+        return gone_files
     with transaction(connection):
         for shard_id, path in changed:
             gone = path not in present
@@ -64,15 +64,14 @@ def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) ->
                 ("gone" if gone else "complete", shard_id),
             )
             connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
-    return gone_paths
+    return gone_files
 
 
 def _gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return the paths of the vanished shards, and (id, path) of those that have vanished or come back since."""
-    known = connection.execute("select id, path, state from shards where run_id = ?", (run_id,)).fetchall()
-    gone_paths = [path for _, path, _ in known if path not in present]
-    return gone_paths, [
-        (shard_id, path) for shard_id, path, state in known if (path not in present) != (state == "gone")
+    """Return the files of the vanished shards, and (id, path) of those that have vanished or come back since."""
+    known = connection.execute("select id, path, file, state from shards where run_id = ?", (run_id,)).fetchall()
+    return [file for _, path, file, _ in known if path not in present], [
+        (shard_id, path) for shard_id, path, _, state in known if (path not in present) != (state == "gone")
     ]
 
 
@@ -91,7 +90,7 @@ def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: 
     for shard in shards:
         if shard.aside and shard.path in indexed:
             raise SourceError(
-                f"{shard.path} is already indexed, and would be left aside now: {shard.aside}. Use --rebuild."
+                f"{shard.file} is already indexed, and would be left aside now: {shard.aside}. Use --rebuild."
             )
 
 
@@ -133,7 +132,7 @@ def find_jobs(connection: sqlite3.Connection, run_id: int, root: Root, shards: I
 
 
 def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | None) -> Job | None:
-    size, mtime_ns = _size_and_time(status, shard)
+    shard, size, mtime_ns = _as_it_is(status, shard)
     if known is None:
         return Job(shard, 0, Position(), size, mtime_ns, again=False)
     shard_id, old_size, old_mtime_ns, indexed, lines, head, tail, state = known
@@ -155,14 +154,14 @@ def file_now(root: Root, shard: Shard) -> FileNow | None:
     return FileNow((status.st_dev, status.st_ino), status.st_size)
 
 
-def _size_and_time(status: FileStatus, shard: Shard) -> tuple[int, int]:
-    # A chunk may have been sealed since the files were listed.
+def _as_it_is(status: FileStatus, shard: Shard) -> tuple[Shard, int, int]:
+    """Return a shard with the file that it is now, which may have been sealed since they were listed; size and time."""
     for file in (shard.file, shard.path + PACKED):
         try:
-            return status(file)
+            return replace(shard, file=file), *status(file)
         except (OSError, LocatorError):
             continue
-    return 0, 0  # reading it will say why
+    return shard, 0, 0  # reading it will say why
 
 
 def _still_begins(root: Root, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:

@@ -30,14 +30,13 @@ def runs(connection: sqlite3.Connection) -> list[Run]:
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
-    """Return a row of `trajectories` with its shard's path, state and layout, and its run's name, root and source."""
+    """Return a row of `trajectories` with what its shard is, and its run's name, root and source."""
     if not 0 < trajectory_id < 2**63:
         return None
     cursor = connection.execute(
         """
-        select t.*, s.path as shard_path, s.state as shard_state, s.layout as layout, r.name as run,
-            r.root as root, r.source as source, r.tokenizer as tokenizer,
-            r.mapping as mapping
+        select t.*, s.path as shard_path, s.file as shard_file, s.state as shard_state, s.layout as layout,
+            r.name as run, r.root as root, r.source as source, r.tokenizer as tokenizer, r.mapping as mapping
         from trajectories t join shards s on s.id = t.shard_id join runs r on r.id = t.run_id
         where t.id = ?
         """,
@@ -51,11 +50,12 @@ def locators(connection: sqlite3.Connection, row: dict[str, Any]) -> list[Locato
     """Return where a trajectory's record and its annotations are, the record first, then the oldest annotation."""
     uid = row["uid"]
     record = Locator(
-        uid, row["shard_path"], row["layout"], row["byte_offset"], row["byte_length"], row["item"], row["line"]
-    )
+        uid, row["shard_path"], row["layout"], row["byte_offset"], row["byte_length"], row["item"], row["line"],
+        file=row["shard_file"],
+    )  # fmt: skip
     annotations = connection.execute(
         """
-        select s.path, s.layout, a.byte_offset, a.byte_length, a.item, a.line, a.producer
+        select s.path, s.layout, a.byte_offset, a.byte_length, a.item, a.line, a.producer, s.file
         from annotations a join shards s on s.id = a.shard_id
         where a.trajectory_id = ? and s.state <> 'gone' and a.producer not in ('record', 'copy')
         order by s.step, s.path, a.byte_offset
@@ -111,7 +111,7 @@ def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, 
     """Yield what could not be read of a run, in the order of its files."""
     rows = connection.execute(
         """
-        select s.path, p.line, p.byte_offset, p.byte_length, p.reason
+        select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason
         from problems p join shards s on s.id = p.shard_id where s.run_id = ? order by s.step, s.path, p.id
         """,
         (run_id,),

@@ -39,7 +39,7 @@ class Refreshed:
     read_bytes: int = 0
     read_shards: int = 0
     removed: int = 0  # rows whose record a rewritten file no longer holds
-    waiting: list[str] = field(default_factory=list)  # shards whose last line is not finished
+    waiting: list[str] = field(default_factory=list)  # files whose last line is not finished
     aside: dict[str, str] = field(default_factory=dict)  # files that hold no rollouts, and what they hold
     unused: dict[str, int] = field(default_factory=dict)  # why files were left aside, and how many
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
@@ -184,19 +184,19 @@ class Reading:
         done.read_bytes += max(self.reached.offset - self.job.start.offset, 0)
         done.removed += self.removed
         if self.state == "waiting":
-            done.waiting.append(self.job.shard.path)
+            done.waiting.append(self.job.shard.file)
         if self.misfit:
-            done.misfits[self.job.shard.path] = self.misfit
+            done.misfits[self.job.shard.file] = self.misfit
 
 
 def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
     shard = job.shard
     connection.execute(
         """
-        insert into shards (run_id, path, layout, producer, step, split, size, mtime_ns, state)
-        values (?, ?, ?, ?, ?, ?, 0, 0, 'reading') on conflict (run_id, path) do nothing
+        insert into shards (run_id, path, file, layout, producer, step, split, size, mtime_ns, state)
+        values (?, ?, ?, ?, ?, ?, ?, 0, 0, 'reading') on conflict (run_id, path) do update set file = excluded.file
         """,
-        (run_id, shard.path, shard.layout, shard.producer, shard.step, shard.split),
+        (run_id, shard.path, shard.file, shard.layout, shard.producer, shard.step, shard.split),
     )
     row = connection.execute("select id from shards where run_id = ? and path = ?", (run_id, shard.path)).fetchone()
     return int(row[0])
@@ -232,7 +232,7 @@ def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str
 def _aside(connection: sqlite3.Connection, run_id: int) -> dict[str, str]:
     rows = connection.execute(
         """
-        select s.path, p.reason from shards s join problems p on p.shard_id = s.id and p.line is null
+        select s.file, p.reason from shards s join problems p on p.shard_id = s.id and p.line is null
         where s.run_id = ? and s.state in ('aside', 'unread')
         """,
         (run_id,),

@@ -24,6 +24,7 @@ class Place(NamedTuple):
     """A shard, as far as it decides to which of two a record belongs."""
 
     path: str
+    file: str
     producer: str | None = None
 
 
@@ -59,7 +60,7 @@ def sort_out(
         there = places.get(known.shard_id)
         is_later = here.path > (there.path if there else "")
         if here.producer is None and (there is None or there.producer is None):
-            repeated.append(_repeats(entry, there.path if there else "another file"))
+            repeated.append(_repeats(entry, there.file if there else "another file"))
             if is_later:
                 found.mine.append(entry)
                 found.moving.append(known.id)

@@ -35,8 +35,8 @@ class RunWriter:
         self.replaced = False  # has a row been written over?
         self.touched_steps: set[tuple[int | None, str | None]] = set()  # whose numbers are to be recomputed
         self.rule = RunRule(connection, run_id)
-        shards = connection.execute("select id, path, producer from shards where run_id = ?", (run_id,))
-        self.places = {shard_id: Place(path, producer) for shard_id, path, producer in shards}
+        shards = connection.execute("select id, path, file, producer from shards where run_id = ?", (run_id,))
+        self.places = {shard_id: Place(*place) for shard_id, *place in shards}
         self.gone = {row[0] for row in connection.execute("select id from shards where state = 'gone'")}
         self.has_annotations = bool(
             connection.execute("select exists (select 1 from annotations where run_id = ?)", (run_id,)).fetchone()[0]
@@ -56,7 +56,7 @@ class RunWriter:
         `seen` are the ids that this reading of the shard from its start has given so far; None for a shard that
         has grown, all of whose rows were seen.
         """
-        self.places[shard_id] = Place(shard.path, shard.producer)
+        self.places[shard_id] = Place(shard.path, shard.file, shard.producer)
         self.gone.discard(shard_id)
         if shard.producer == "effective":
             updates = [*updates, *(_as_update(entry, shard) for entry in entries)]

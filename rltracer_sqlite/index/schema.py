@@ -46,7 +46,8 @@ create table steps (
 create table shards (
     id integer primary key,            -- the row's number
     run_id integer not null references runs(id), -- the run
-    path text not null,                -- relative to runs.root, without the ending of a compression
+    path text not null,                -- what it is known by: relative to runs.root, without the ending of a compression
+    file text not null,                -- the file as it was last read, relative to runs.root: path, or path with .zst
     layout text not null,              -- the shape of the files around it: traces, rollouts, stream, …
     producer text,                     -- null: holds the records; else who wrote these later facts: effective, orch, trainer
     step integer,                      -- the step by the file's place, null where the records say it

@@ -147,6 +147,7 @@ class Locator:
     item: int | None = None
     line: int | None = None
     producer: str | None = None  # None: the record; else an annotation
+    file: str = ""  # the file that `path` is, where known: what a person is shown
 
 
 class Source(Protocol):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from .base import PACKED, LocatorError, NotRollouts
+from .base import PACKED, Locator, LocatorError, NotRollouts
 from .places import Root, base_folder
 from .remote import RemoteRoot
 
@@ -63,6 +63,24 @@ def read_bytes(root: Root, path: str, offset: int, length: int) -> bytes:
         return read_place(reader, path, offset, length)
 
 
+def file_there(root: Root, locator: Locator) -> str:
+    """Return the file that a shard is now, by its path in the run: plain or packed.
+
+    It may have been sealed since it was indexed. Of a remote run, and where there is neither, it is what it was then.
+    """
+    known = locator.file or locator.path
+    if isinstance(root, Path) and isinstance(locator.path, str):
+        for file in (known, locator.path, locator.path + PACKED):
+            if _is_below(file) and os.path.isfile(base_folder(root) / file):
+                return file
+    return known
+
+
+def _is_below(file: str) -> bool:
+    """Say whether a text from a database names something below a folder, as far as its form tells."""
+    return isinstance(file, str) and is_name_inside(file) and ".." not in file.split("/")
+
+
 def _read_remote(root: RemoteRoot, path: str, offset: int, length: int) -> bytes:
     """Return the bytes of a record by one request, unless the file is compressed."""
     _check_place(path, offset, length)
@@ -76,6 +94,7 @@ def _read_remote(root: RemoteRoot, path: str, offset: int, length: int) -> bytes
 def read_place(reader: ByteReader, path: str, offset: int, length: int) -> bytes:
     """Return `length` uncompressed bytes from `offset` on of an open shard, as `read_bytes` does."""
     _check_place(path, offset, length)
+    path = path + PACKED if reader.is_packed else path
     try:
         data = reader.pread(length, offset)
     except OSError as error:

@@ -135,7 +135,8 @@ def test_t12_tables_and_views_of_ones_own_do_no_harm(place: Path) -> None:
 # What is written into every row of a column: what its table does not take, or numbers that no sum can hold.
 SPOILT: tuple[tuple[str, str, Any], ...] = (
     ("runs", "success_threshold", "<b>'\"x"), ("steps", "trajectories", b"\xff\x00"), ("steps", "reward_mean", "x"),
-    ("shards", "path", 1.5), ("prompts", "preview", None), ("prompt_groups", "scored", 2**63 - 1),
+    ("shards", "path", 1.5), ("shards", "file", 1.5), ("prompts", "preview", None),
+    ("prompt_groups", "scored", 2**63 - 1),
     ("trajectories", "turns", "x"), ("trajectories", "reward", b"\xff"), ("trajectories", "byte_length", 2**63 - 1),
     ("trajectories", "completion_tokens", "x"),
 )  # fmt: skip
@@ -202,6 +203,7 @@ async def test_t13_a_mean_of_what_no_sum_can_hold_is_no_number(place: Path) -> N
 HUGE = (
     ("runs", "name"), ("runs", "source"), ("prompts", "preview"), ("prompt_groups", "env"), ("trajectories", "uid"),
     ("trajectories", "env"), ("trajectories", "stop_condition"), ("shards", "path"),
+    ("shards", "file"),
 )  # fmt: skip
 
 
