@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite import open_run
+from rltracer_sqlite import list_runs, open_run
 from rltracer_sqlite.adapter import WhichRunError
 from rltracer_sqlite.index.named import run_names
 from rltracer_sqlite.index.queries import Run
 from tests.commands import rltracer, sentence
 from tests.index_factory import make_index
+from tests.indexing import value
 
 COMMANDS = [
     ["inspect", "{db}", "--hardest", "--run"],
@@ -66,3 +68,16 @@ def test_of_many_runs_the_first_are_named() -> None:
     known = [Run(number, f"run-{number}", "/", "prime-rl", None, None, "reward", 1.0) for number in range(1, 1001)]
     assert run_names(known).startswith("run-1, run-2, run-3, ")
     assert run_names(known).endswith(f" and {1000 - run_names(known).count(',') - 1:,} more")
+
+
+def test_python_lists_the_runs_as_the_terminal_does(demo: Path) -> None:
+    [run] = list_runs(demo / "x.sqlite")
+    facts = [
+        json.loads(line)
+        for line in rltracer("inspect", demo / "x.sqlite", "--split", "train", "--json").stdout.splitlines()
+    ]
+    assert (run.name, run.split, run.steps) == ("run", "train", [fact["step"] for fact in facts])
+    assert run.pass_rate == pytest.approx(
+        value(demo / "x.sqlite", "select sum(successes) * 1.0 / sum(scored) from prompt_groups where split = 'train'")
+    )
+    assert f"pass rate of 'train' {run.pass_rate:.3f}" in repr(run)
