@@ -110,10 +110,11 @@ def find_span(connection: sqlite3.Connection, run_id: int) -> Span:
     return Span(*connection.execute(*span_query(run_id)).fetchone())
 
 
-def plan_query(chart: str, filters: Filters, span: Span) -> Query:
+def plan_query(chart: str, filters: Filters, span: Span, most_windows: int | None = None) -> Query:
     """Return the query of a chart: as many windows as it can show, unless the filters ask for a size.
 
-    Raises ChartError for an unknown chart, or for a window so small that the rows would be too many.
+    `most_windows` are those of each split that there is room for. Raises ChartError for an unknown chart, or for a
+    window so small that the rows would be too many.
     """
     about = load_spec(chart)["usermeta"]["rltracer"]
     split = filters.split
@@ -121,7 +122,8 @@ def plan_query(chart: str, filters: Filters, span: Span) -> Query:
         split = span.main_split or ""
     steps = _step_count(filters, span)
     most = about["most_windows"] // (1 if split else max(span.splits, 1))
-    window = filters.window or next(size for size in (*WINDOW_SIZES, steps) if -(-steps // size) <= most)
+    room = min(most, most_windows or most)
+    window = filters.window or next(size for size in (*WINDOW_SIZES, steps) if -(-steps // size) <= room)
     if window < 1 or -(-steps // window) > most:
         least = -(-steps // most)
         raise ChartError(f"This chart needs windows of at least {least} for {plural(steps, 'step')}, not of {window}")

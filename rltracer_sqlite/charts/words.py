@@ -26,9 +26,16 @@ def _pass_rate(rows: Sequence[Row]) -> str:
 def _reward(rows: Sequence[Row]) -> str:
     parts = []
     for name, component in _by(rows, "name"):
-        label = "total" if name == "reward" else name.removeprefix("reward_")
-        parts += [f"{label}, {split}: {_ends(series, 'mean', _number)}." for split, series in _by(component, "split")]
+        parts += [
+            f"{reward_words(name)}, {split}: {_ends(series, 'mean', _number)}."
+            for split, series in _by(component, "split")
+        ]
     return "Mean reward. " + " ".join(parts)
+
+
+def reward_words(name: str) -> str:
+    """Return the name of a reward as a sentence has it: of the total, or of a component."""
+    return "total" if name == "reward" else name.removeprefix("reward_")
 
 
 def _histogram(rows: Sequence[Row]) -> str:
@@ -37,7 +44,7 @@ def _histogram(rows: Sequence[Row]) -> str:
         counts = {row["pass_bucket"]: row["prompts"] for row in window}
         total = window[0]["window_prompts"]
         parts.append(
-            f"{_steps(window[0]).capitalize()}: of {plural(total, 'prompt')} {counts.get('0', 0):,} always failed, "
+            f"{step_words(window[0]).capitalize()}: of {plural(total, 'prompt')} {counts.get('0', 0):,} always failed, "
             f"{counts.get('1', 0):,} always passed, {total - counts.get('0', 0) - counts.get('1', 0):,} did both."
         )
     return " ".join(parts)
@@ -91,13 +98,13 @@ def _ends(series: Sequence[Row], key: str, form: Callable[[float], str]) -> str:
     if not known:
         return "not recorded"
     first, last = known[0], known[-1]
-    at_end = f", {form(last[key])} at {_steps(last)}" if len(known) > 1 else ""
-    return f"{form(first[key])} at {_steps(first)}{at_end}"
+    at_end = f", {form(last[key])} at {step_words(last)}" if len(known) > 1 else ""
+    return f"{form(first[key])} at {step_words(first)}{at_end}"
 
 
 def _course(series: Sequence[Row], key: str, form: Callable[[float], str]) -> str:
     low, high = min(series, key=lambda row: row[key]), max(series, key=lambda row: row[key])
-    extremes = f", lowest {form(low[key])} at {_steps(low)}, highest {form(high[key])} at {_steps(high)}"
+    extremes = f", lowest {form(low[key])} at {step_words(low)}, highest {form(high[key])} at {step_words(high)}"
     return _ends(series, key, form) + (extremes if len(series) > 1 else "")
 
 
@@ -108,7 +115,8 @@ def _by(rows: Iterable[Row], key: str) -> list[tuple[Any, list[Row]]]:
     return list(series.items())
 
 
-def _steps(row: Row) -> str:
+def step_words(row: Row) -> str:
+    """Return the steps of a row as a sentence names them."""
     if row["step_first"] is None:
         return "no step"
     if row["step_first"] == row["step_last"]:

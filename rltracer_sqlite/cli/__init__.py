@@ -21,7 +21,7 @@ COMMANDS = {
     "inspect": ("inspect", "Look at a run, a step, a prompt or a trajectory in the terminal."),
     "metadata": ("metadata", "Print Datasette metadata for an index."),
     "sources": ("sources", "List the kinds of files that are read, show a mapping, or propose one."),
-    "plot": ("plot", "Draw a chart of an index as SVG, PNG or HTML."),
+    "plot": ("plot", "Draw a chart of an index in the terminal, or as SVG, PNG or HTML."),
     "success": ("success", "Show or change what counts as a success, without reading a file."),
     "retemplate": ("retemplate", "Replace the prompts of exported SFT rows by those of another template."),
     "search": ("search", "List the trajectories whose messages say some words."),

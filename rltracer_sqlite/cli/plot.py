@@ -1,17 +1,19 @@
-"""`rltracer plot`: a chart of a run as SVG, PNG or HTML."""
+"""`rltracer plot`: a chart of a run in the terminal, or as SVG, PNG or HTML."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from . import CONTEXT, options, printable
 from .columns import screen_width, wrapped
 from .numbers import From, Whole
+from .report import writes_to_terminal
 
 if TYPE_CHECKING:
     from ..charts import Filters
@@ -30,7 +32,12 @@ class Chart(click.Choice[str]):
 @click.command("plot", context_settings=CONTEXT)
 @click.argument("database", type=click.Path(path_type=Path))
 @click.argument("chart", type=Chart([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file: .svg, .png or .html.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file: .svg, .png or .html. Without it the chart is drawn in the terminal.",
+)
 @options.one_run("Which run, where the index holds several.")
 @options.split
 @options.env
@@ -42,7 +49,7 @@ class Chart(click.Choice[str]):
 def command(
     database: Path,
     chart: str,
-    output: Path,
+    output: Path | None,
     run: str | None,
     split: str | None,
     env: str | None,
@@ -54,21 +61,23 @@ def command(
 ) -> None:
     """Draw a chart of a run in DATABASE, the same as on its page.
 
-    CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. A file of the same name is
-    replaced; where there is nothing to draw, none is written.
+    CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. Without a file the chart is
+    drawn in the terminal, in larger windows of steps where it has many; in a pipe its rows are printed, with tabs
+    between the values. A file of the same name is replaced; where there is nothing to draw, none is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
 
     \b
     Examples:
+      rltracer plot run.sqlite pass-rate
       rltracer plot run.sqlite pass-rate -o pass-rate.svg
       rltracer plot run.sqlite difficulty -o map.html --split train --window 20
     """
     from ..charts import ChartError, Filters
     from ..index.database import open_index
 
-    if output.suffix.lower() not in FORMATS:
+    if output is not None and output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
     name = chart.replace("-", "_")
     with closing(open_index(database)) as connection:
@@ -77,16 +86,44 @@ def command(
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
         filters = Filters(run_id, split or "", env or "", first, last, window)
         try:
-            rows, description = _drawn(connection, name, filters)
-            if not rows:
+            drawn = _drawn(connection, name, filters, output is None and writes_to_terminal())
+            if not drawn.rows:
                 raise click.ClickException(printable(_why_nothing(connection, run_id)))
-            content = _rendered(name, rows, description, output.suffix.lower(), theme, scale)
+            lines = _printed(drawn) if output is None else _written(drawn, output, theme, scale)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
-    _write(output, content)
-    click.echo(printable(f"{output}:"))
-    for line in wrapped(printable(description), screen_width() - 2):
-        click.echo(f"  {line}")
+    for line in lines:
+        click.echo(line)
+
+
+class Drawn(NamedTuple):
+    """The rows of a chart, what they say in words, and the split that all of them are of, or ""."""
+
+    chart: str
+    rows: list[dict[str, Any]]
+    description: str
+    split: str
+
+
+def _printed(drawn: Drawn) -> Iterator[str]:
+    """Yield a chart for a person at the terminal, or its rows for a program."""
+    from .bars import chart_lines, tab_separated
+
+    if not writes_to_terminal():
+        yield from tab_separated(drawn.rows)
+        return
+    yield from chart_lines(drawn.chart, drawn.rows, drawn.split, screen_width())
+    yield from _in_words(drawn)
+
+
+def _written(drawn: Drawn, output: Path, theme: str, scale: float) -> Iterator[str]:
+    """Write a chart to a file, and return what is said of it. Raises ChartError."""
+    _write(output, _rendered(drawn.chart, drawn.rows, drawn.description, output.suffix.lower(), theme, scale))
+    return iter([printable(f"{output}:"), *_in_words(drawn)])
+
+
+def _in_words(drawn: Drawn) -> Iterator[str]:
+    return (f"  {line}" for line in wrapped(printable(drawn.description), screen_width() - 2))
 
 
 def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> int:
@@ -109,13 +146,16 @@ def _refuse_nothing(connection: sqlite3.Connection, run_id: int, **asked: Any) -
         raise click.ClickException(printable(missing))
 
 
-def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters) -> tuple[list[dict[str, Any]], str]:
-    """Return the rows of a chart, and what they say in words. Raises ChartError."""
+def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_terminal: bool) -> Drawn:
+    """Return a chart with its rows, of as many windows as its drawing has, or the terminal. Raises ChartError."""
     from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
+    from .bars import TABLES
 
     provide_square_root(connection)
-    rows = read_rows(connection, plan_query(chart, filters, find_span(connection, filters.run_id)))
-    return rows, describe_rows(chart, rows)
+    most = TABLES[chart].most_windows if in_terminal else None
+    query = plan_query(chart, filters, find_span(connection, filters.run_id), most)
+    rows = read_rows(connection, query)
+    return Drawn(chart, rows, describe_rows(chart, rows), query.parameters["split"])
 
 
 def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:

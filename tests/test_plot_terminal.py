@@ -1,0 +1,97 @@
+"""`rltracer plot` without a file: the same rows as the drawn chart, as bars that fit the terminal, or with tabs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.charts import CHARTS, Filters, find_span, plan_query, provide_square_root, read_rows
+from rltracer_sqlite.cli.bars import TABLES, chart_lines
+from rltracer_sqlite.cli.columns import width_of
+from rltracer_sqlite.index.database import open_index
+from tests.commands import rltracer
+from tests.index_factory import make_index
+
+WIDE = "日本語の環境" * 8
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an index of 60 steps whose names are long and wide, with a reward below 0."""
+    rows = [
+        {"step": step, "split": split, "env": WIDE, "prompt": f"{WIDE} {number}", "reward": (step + number) / 40 - 0.5,
+         "rewards.a_component_with_a_rather_long_name.score": step * 1e7, "turns": step, "completion_tokens": step * 1000,
+         "truncated": step % 2}
+        for step in range(60) for split in ("train", "eval" * 10) for number in range(4)
+    ]  # fmt: skip
+    return make_index(tmp_path_factory.mktemp("long") / "x.sqlite", rows)
+
+
+def rows_of(index: Path, chart: str, most: int | None = None) -> tuple[list[dict[str, Any]], str]:
+    with closing(open_index(index)) as connection:
+        provide_square_root(connection)
+        query = plan_query(chart, Filters(1), find_span(connection, 1), most)
+        return read_rows(connection, query), query.parameters["split"]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_in_a_pipe_the_rows_of_the_chart_are_printed(demo: Path, chart: str) -> None:
+    done = rltracer("plot", demo / "x.sqlite", chart)
+    told = list(csv.DictReader(io.StringIO(done.stdout), delimiter="\t", quoting=csv.QUOTE_NONE))
+    drawn, _ = rows_of(demo / "x.sqlite", chart)
+    texts = [{name: "" if one is None else " ".join(str(one).split()) for name, one in row.items()} for row in drawn]
+    assert told == texts
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize("width", [40, 80])
+def test_every_line_of_a_chart_fits_the_terminal(demo: Path, long_run: Path, chart: str, width: int) -> None:
+    for index in (demo / "x.sqlite", long_run):
+        rows, split = rows_of(index, chart, TABLES[chart].most_windows)
+        lines = list(chart_lines(chart, rows, split, width))
+        assert max(map(width_of, lines)) <= width
+        assert index == long_run or any("█" in line for line in lines)
+
+
+def test_a_bar_is_as_long_as_its_value(demo: Path) -> None:
+    rows, split = rows_of(demo / "x.sqlite", "pass_rate")
+    first, head, *lines = chart_lines("pass_rate", rows, split, 80)
+    assert first == "Pass rate over steps; bars from 0 to 1"
+    assert head.split() == ["eval", "train"]
+    train = {row["step_first"]: row["pass_rate"] for row in rows if row["split"] == "train"}
+    assert [line.split()[1] for line in lines] == [str(step) for step in train]
+    for line, rate in zip(lines, train.values(), strict=True):
+        number, bar = line[head.index("train") :].split()
+        assert number == f"{rate:.3f}"
+        assert len(bar) == pytest.approx(rate * 26, abs=1)
+
+
+def test_many_steps_are_drawn_in_windows_and_a_reward_below_zero_has_no_bar(long_run: Path) -> None:
+    rows, split = rows_of(long_run, "reward", TABLES["reward"].most_windows)
+    lines = list(chart_lines("reward", rows, split, 80))
+    assert sum(line.startswith("  steps 0–4 ") for line in lines) == 2  # of the total, and of the component
+    assert next(line for line in lines if line.startswith("  steps 0–4 ")).split()[3] == "-0.412"
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no such terminals here")
+def test_in_a_terminal_it_is_drawn_and_said_in_words(demo: Path) -> None:
+    screen, side = os.openpty()
+    code = "import sys; sys.argv[0] = 'rltracer'; from rltracer_sqlite.cli import main; main()"
+    subprocess.run(
+        [sys.executable, "-c", code, "plot", str(demo / "x.sqlite"), "pass-rate", "--split", "train"],
+        stdout=side, stdin=subprocess.DEVNULL, check=True, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    os.close(side)
+    shown = os.read(screen, 1 << 16).decode().splitlines()
+    os.close(screen)
+    assert shown[0] == "Pass rate over steps, train; bars from 0 to 1"
+    assert shown[2].split()[:3] == ["step", "1", "0.211"]
+    assert shown[10].startswith("  Pass rate, train: 21.1% at step 1, 84.2% at")
