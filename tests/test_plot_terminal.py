@@ -28,7 +28,7 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an index of 60 steps whose names are long and wide, with a reward below 0."""
     rows = [
         {"step": step, "split": split, "env": WIDE, "prompt": f"{WIDE} {number}", "reward": (step + number) / 40 - 0.5,
-         "rewards.a_component_with_a_rather_long_name.score": step * 1e7, "turns": step, "completion_tokens": step * 1000,
+         "rewards.a_component_with_a_rather_long_name.score": step * 1e7, "turns": step, "completion_tokens": step,
          "truncated": step % 2}
         for step in range(60) for split in ("train", "eval" * 10) for number in range(4)
     ]  # fmt: skip

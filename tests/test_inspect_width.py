@@ -1,0 +1,59 @@
+"""Every line of every list of `rltracer inspect` fits the terminal, whatever runs, splits and prompts are called."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.cli.columns import width_of
+from tests.commands import indexed, rltracer
+from tests.layouts import append, message, trace
+
+NAMES = {
+    "long": "a-name-of-very-many-characters-" * 4,
+    "wide": "とても長い環境の名前" * 6,
+    "marks": "e\u0301\u200d🧪🇩🇪" * 12,
+    "hostile": "\x1b[2J\t\u202e\x07<b>" * 9,
+}
+LISTS = [
+    [], ["--step", 1], ["--hardest"], ["--easiest", 2], ["--prompt", 1], ["--step", 1, "--prompt", 1], ["--problems"],
+    ["--trajectory", 1], ["--split", "{split}"], ["--step", 1, "--env", "{env}"], ["--hardest", "--env", "{env}"],
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=sorted(NAMES))
+def named(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return an index of two runs whose names, splits, environments and texts are all of one kind, and that text."""
+    text, folder = NAMES[request.param], tmp_path_factory.mktemp("named")
+    for name in ("a", "b"):
+        file = folder / f"{name}-{text[:30].strip('/<')}" / "rollouts/step_1/train/all/traces.jsonl"
+        for number in range(3):
+            says = [message("user", f"{number} {text}"), message("assistant", text)]
+            record = trace(says, id=f"{name}{number} {text}", reward=number / 2, stop_condition=text)
+            append(file, {**record, "env": text, "env_name": text})
+        with file.open("ab") as lines:
+            lines.write(b"{no record\n")
+    indexed(folder / "x.sqlite", *sorted(one for one in folder.iterdir() if one.is_dir()))
+    with closing(sqlite3.connect(folder / "x.sqlite")) as connection:
+        for table in ("trajectories", "prompt_groups", "steps"):
+            connection.execute(f"update {table} set split = ?", (text,))
+        for table in ("trajectories", "prompt_groups"):
+            connection.execute(f"update {table} set env = ?", (text,))
+        connection.execute("update runs set name = id || ?", (text,))
+        connection.commit()
+    return folder / "x.sqlite", text
+
+
+def test_every_line_fits(named: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    index, text = named
+    for asked in ([], *([*one, "--run", "1"] for one in LISTS)):
+        options = [str(part).format(split=text, env=text) for part in asked]
+        done = rltracer("inspect", index, *options)
+        assert done.returncode == 0, (asked, done.stderr)
+        lines = done.stdout.splitlines()
+        assert max(map(width_of, lines)) <= 80, (asked, max(lines, key=width_of))
+        assert not any(character in done.stdout for character in "\x1b\x07\u202e"), asked
