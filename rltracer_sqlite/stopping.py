@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 NAP_SECONDS = 0.1  # how soon a signal is noticed while waiting
@@ -24,10 +27,7 @@ class Stopping:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopping:
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        self._before = {number: signal.signal(number, self._ask) for number in numbers}
+        self._before = {number: signal.signal(number, self._ask) for number in [signal.SIGINT, *_others()]}
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -48,3 +48,32 @@ class Stopping:
         """Raise Stopped when it is time to stop."""
         if self.is_asked:
             raise Stopped
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], int]]:
+    """Let SIGTERM and the end of the terminal raise KeyboardInterrupt as Ctrl-C does.
+
+    Gives what returns the exit code of a command that was stopped so, as shells have it: 130 after Ctrl-C.
+    """
+    came: list[int] = [signal.SIGINT]
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()  # no other one may ask for signals
+    numbers = [number for number in _others() if signal.getsignal(number) == signal.SIG_DFL] if is_main else []
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield lambda: 128 + came[-1]
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _others() -> list[int]:
+    """Return the signals, beside Ctrl-C, that ask to stop."""
+    hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else []
+    return [signal.SIGTERM, *hangup]

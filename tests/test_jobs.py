@@ -223,7 +223,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
         wait_for(lambda: len(members(process.pid)) == 3)
         os.killpg(process.pid, signal.SIGINT)
         printed = process.communicate(timeout=60)[0].decode()
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert "Traceback" not in printed
     assert members(process.pid) == []
     index(database, run)

@@ -219,7 +219,7 @@ def test_a_signal_ends_a_build_that_the_next_one_completes(number: signal.Signal
         wait_for_texts(database)
         process.send_signal(number)
         printed = process.communicate(timeout=60)[0].decode()
-    assert process.returncode == (1 if number is signal.SIGINT else -number)
+    assert process.returncode == (-number if number is signal.SIGKILL else 128 + number)
     assert "Traceback" not in printed
     assert value(database, "pragma integrity_check") == "ok"
     before = value(database, "select count(*) from trajectories_text_digests")

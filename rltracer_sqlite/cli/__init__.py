@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -31,6 +33,16 @@ COMMANDS = {
 
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+# What is left of a command that is stopped by Ctrl-C or a signal, where more can be said than that it was.
+LEFT = {
+    "export": "The output was not written.",
+    "fts": "The full text keeps what was written so far; run the same command again to go on.",
+    "retemplate": "The output was not written.",
+}
+
+
+class Interrupted(click.ClickException):
+    """A command was stopped by Ctrl-C or a signal; the message says what is left of it, in whole sentences."""
 
 
 class LazyGroup(click.Group):
@@ -44,6 +56,10 @@ class LazyGroup(click.Group):
             return None
         module = import_module(f".{COMMANDS[cmd_name][0]}", __name__)
         return module.command  # type: ignore[no-any-return]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with telling(lambda: LEFT.get(ctx.invoked_subcommand or "", "")):
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -63,26 +79,66 @@ def main() -> None:
 
 def run(command: click.Command) -> None:
     """Run a command, turning the library's own errors into a sentence on stderr."""
+    from ..stopping import interrupts
+
+    with interrupts() as exit_code:
+        try:
+            _run(command)
+        except BaseException as error:
+            if isinstance(error, Interrupted):
+                _say_stopped(error.message)
+            elif is_interrupt(error):
+                _say_stopped()
+            else:
+                raise
+        sys.exit(exit_code())
+
+
+def _run(command: click.Command) -> NoReturn:
     from .say import say, show_error
 
     try:
         sys.exit(command.main(prog_name=None, standalone_mode=False))
+    except Interrupted:
+        raise
     except click.ClickException as error:
         show_error(error)
         sys.exit(error.exit_code)
-    except click.Abort:
-        click.echo("Aborted!", err=True)  # as click itself says
-        sys.exit(1)
     except BrokenPipeError:
         # The reader of our output has left, for example `head`: nothing to complain about.
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:  # the edge: what a person can mend is said in a sentence, anything else is a bug
-        sentence = _explained(error)
+        sentence = None if is_interrupt(error) else _explained(error)
         if sentence is None:
             raise
         say(f"Error: {sentence}", err=True)
         sys.exit(1)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Say whether an error is a Ctrl-C or a signal to stop, which SQLite tells in its own way while it is at work."""
+    by_sqlite = type(error).__name__ == "OperationalError" and str(error) == "interrupted"
+    return by_sqlite or isinstance(error, (KeyboardInterrupt, click.Abort))
+
+
+@contextmanager
+def telling(left: Callable[[], str]) -> Iterator[None]:
+    """Let an interrupt say what it leaves, asked of `left`: `with telling(lambda: "Nothing was written."):`."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, Interrupted) or not is_interrupt(error):
+            raise
+        raise Interrupted(left()) from error
+
+
+def _say_stopped(left: str = "") -> None:
+    from .say import say
+
+    if sys.stderr.isatty():
+        click.echo(err=True)  # the terminal shows ^C where the cursor was
+    say(f"Stopped. {left}".strip(), err=True)
 
 
 def _explained(error: Exception) -> str | None:
@@ -94,8 +150,6 @@ def _explained(error: Exception) -> str | None:
 
     if isinstance(error, (SourceError, IndexFileError)):
         return str(error)
-    if isinstance(error, sqlite3.OperationalError) and str(error) == "interrupted":
-        return "Stopped."  # Ctrl-C while SQLite was at work
     if isinstance(error, sqlite3.Error):
         return _explained_by_sqlite(str(error))
     if isinstance(error, OSError):

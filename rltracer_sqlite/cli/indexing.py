@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,7 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ..amounts import listed
+from ..amounts import listed, plural
+from . import telling
 from .say import say
 from .several import refuse_merging
 
@@ -90,7 +92,8 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     """
     started = time.perf_counter()
     # Every run is looked at before the database is touched: wrong paths alone change nothing.
-    sources, faults = _found_sources(roots, options, shown)
+    with telling(lambda: "Nothing was written."):
+        sources, faults = _found_sources(roots, options, shown)
     if sources:
         faults += _index_found(target, sources, options, shown, started)
     for message in faults:
@@ -128,27 +131,16 @@ def refuse_merging_unread(root: Root, options: Options, database: Path) -> None:
 def _index_found(target: Path, sources: Sources, options: Options, shown: Path, started: float) -> list[str]:
     """Index runs, print the summary, and return a sentence for each run that gave no trajectory."""
     from ..index.database import finish_writing, open_for_writing, remove_database
-    from ..sources.base import SourceError
-    from .report import nothing_found, summary, warn_of_misfits
+    from .report import summary, warn_of_misfits
 
     existed = target.exists()
     connection = open_for_writing(target)
     results: list[Refreshed] = []
-    faults: list[str] = []
     try:
-        for root, source in sources:
-            try:
-                done = _index_run(connection, source, root, options)
-            except SourceError as error:
-                faults.append(str(error))
-                continue
-            missing = nothing_found(connection, done, options)
-            if missing is None:
-                results.append(done)
-            else:
-                faults.append(missing)
-        if options.fts and results:
-            _make_searchable(connection, shown, options.quiet)
+        with telling(lambda: _left(connection, sources, target, shown)):
+            faults = _index_each(connection, sources, options, results)
+            if options.fts and results:
+                _make_searchable(connection, shown, options.quiet)
         if not options.quiet and results:
             say(summary(connection, results, time.perf_counter() - started, shown, options))
         for done in results:
@@ -161,6 +153,45 @@ def _index_found(target: Path, sources: Sources, options: Options, shown: Path, 
         finish_writing(connection)
         if useless:
             remove_database(target)
+
+
+def _index_each(
+    connection: sqlite3.Connection, sources: Sources, options: Options, results: list[Refreshed]
+) -> list[str]:
+    """Index runs one by one into `results`, and return a sentence for each run that gave no trajectory."""
+    from ..sources.base import SourceError
+    from .report import nothing_found
+
+    faults = []
+    for root, source in sources:
+        try:
+            done = _index_run(connection, source, root, options)
+        except SourceError as error:
+            faults.append(str(error))
+            continue
+        missing = nothing_found(connection, done, options)
+        if missing is None:
+            results.append(done)
+        else:
+            faults.append(missing)
+    return faults
+
+
+def _left(connection: sqlite3.Connection, sources: Sources, target: Path, shown: Path) -> str:
+    """Return what an indexing that was stopped leaves, in a sentence."""
+    if target != shown:  # a rebuilding
+        return f"{shown} is as it was." if shown.exists() else "Nothing was written."
+    trajectories, files = connection.execute(
+        """
+        select count(*), count(distinct shard_id) from trajectories t join runs r on r.id = t.run_id
+        where r.root in (select value from json_each(?))
+        """,
+        (json.dumps([str(root.resolve()) for root, _ in sources]),),
+    ).fetchone()
+    if not trajectories:
+        return "Nothing was written."
+    what = f"{plural(trajectories, 'trajectory')} of {plural(files, 'file')} {'is' if trajectories == 1 else 'are'}"
+    return f"{what} in {shown}; run the same command again to go on."
 
 
 def _holds_nothing(connection: sqlite3.Connection) -> bool:
@@ -214,15 +245,14 @@ def _index_run(connection: sqlite3.Connection, source: Source, root: Root, optio
     from .report import ProgressBar
 
     run_id = ensure_run(connection, source, root, options.name)
+    remember(root, options.tokenizer)  # first, since an indexing that is killed leaves rows too
     if options.rule:
         set_success(connection, run_id, *options.rule)
     with ProgressBar(root, options.quiet) as progress:
-        done = refresh_run(
+        return refresh_run(
             connection, source, root, run_id, options.steps, options.discover, progress,
             processes=options.jobs, executor=options.executor,
         )  # fmt: skip
-    remember(root, options.tokenizer)
-    return done
 
 
 def found_tokenizer(place: str) -> str:

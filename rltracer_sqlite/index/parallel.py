@@ -155,6 +155,7 @@ class _Worker:
 
 def _work(connection: Connection, source: Source, root: Root, inherited: list[Connection]) -> None:
     """Scan the parts that come in until there are none: what a process does."""
+    _take_termination()
     for other in inherited:
         other.close()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # whoever wanted the findings has gone
@@ -181,12 +182,19 @@ def _forks(context: BaseContext) -> bool:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from the processes that are started meanwhile: the one that started them ends them."""
+    """Keep signals from the processes that are started meanwhile: the one that started them ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _take_termination() -> None:
+    """End on SIGTERM, whatever the process that started this one does then; it was held back until here."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
