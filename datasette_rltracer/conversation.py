@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rltracer_sqlite.amounts import plural
+
 from .arguments import Arguments, read_arguments
 from .blocks import with_line_breaks
 from .parts import Part, read_parts
@@ -197,8 +199,8 @@ def _calls(
 
 
 def _left_out(parts: int, calls: int) -> str | None:
-    said = [f"{count:,} more {name}" for count, name in ((parts, "parts"), (calls, "tool calls")) if count > 0]
-    return f"{' and '.join(said)} not shown here; the raw record has them" if said else None
+    said = [plural(count, f"more {name}") for count, name in ((parts, "part"), (calls, "tool call")) if count > 0]
+    return f"{' and '.join(said)} not shown here; the raw record has all" if said else None
 
 
 def _reasoning(message: Mapping[str, Any]) -> Iterable[str]:

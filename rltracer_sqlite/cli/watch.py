@@ -72,6 +72,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
                 except Stopped:
                     break
                 read += look.read_bytes
+                _warn(look, status)
                 told = _log(watch, look, told) if is_logged else told
                 status.say(" ".join(_troubles(runs, look)))
                 status.show(_state(watch))
@@ -80,6 +81,15 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
             found = max(watch.last_id() - watch.first_id, 0), _count(watch.connection)
         if not options.quiet:
             say(_summary(database, time.monotonic() - started, read, *found))
+
+
+def _warn(look: Look, status: Status) -> None:
+    from .report import warn_of_misfits
+
+    for done in look.read:
+        if done.misfits:
+            status.clear()
+            warn_of_misfits(done)
 
 
 class Told(NamedTuple):

@@ -127,7 +127,7 @@ def test_parts_and_calls_beyond_the_limit_are_counted():
     message = {"role": "assistant", "content": parts, "tool_calls": [call(str(n)) for n in range(201)]}
     [turn] = read_page([message]).turns
     assert (len(turn.parts), len(turn.calls)) == (MOST_PARTS, conversation.MOST_CALLS)
-    assert turn.left_out == "3 more parts and 1 more tool calls not shown here; the raw record has them"
+    assert turn.left_out == "3 more parts and 1 more tool call not shown here; the raw record has all"
 
 
 def test_a_long_text_is_cut_unless_it_is_asked_for_in_full():
