@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.sources.prime_rl.token_shards import LEAST_UNMARKED
+from rltracer_sqlite.stopping import Stopping
 from tests.commands import Done, indexed
 from tests.indexing import rows, value
 from tests.table_samples import write_lines
@@ -80,6 +81,12 @@ def test_one_that_is_given_later_makes_text_of_the_ids(run: Path, tmp_path: Path
     assert kinds(run) == [("token_ids",)]
     assert with_tokenizer(run, write_tokenizer(tmp_path / "own")).stderr == ""
     assert kinds(run) == [("rendered",)]
+
+
+def test_a_watch_tells_it_too(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stopping, "sleep", lambda stopping, seconds: setattr(stopping, "is_asked", True))
+    said = with_tokenizer(run, wrong(tmp_path / "other"), "--watch").stderr
+    assert said.startswith(f"Warning: {SHARD}: The tokenizer {tmp_path}/other/tokenizer.json seems not to fit")
 
 
 def test_few_ids_say_nothing_of_their_tokenizer(tmp_path: Path) -> None:
