@@ -229,7 +229,7 @@ def test_an_index_of_several_runs_lists_them(demo: Path, tmp_path: Path) -> None
     [_, small] = map(json.loads, rltracer("inspect", database, "--json", "--split", "eval").stdout.splitlines())
     assert (small["trajectories"], small["pass_rate"], small["split"]) == (0, None, None)
     said = sentence(rltracer("inspect", database, "--env", "nope"))
-    assert said.startswith("run has no trajectory with env nope. It has steps 1 to 8; split eval, train; env ")
+    assert said.startswith("None of the 2 runs has a trajectory with env nope. They have env not recorded, ")
     assert rltracer("inspect", database, "--run", "2").stdout.splitlines()[2].split()[:2] == ["step", "3"]
 
 

@@ -52,7 +52,7 @@ def test_every_line_fits(named: tuple[Path, str], monkeypatch: pytest.MonkeyPatc
     index, text = named
     for asked in ([], *([*one, "--run", "1"] for one in LISTS)):
         options = [str(part).format(split=text, env=text) for part in asked]
-        done = rltracer("inspect", index, *options)
+        done = rltracer("inspect", index, *options, is_terminal=True)
         assert done.returncode == 0, (asked, done.stderr)
         lines = done.stdout.splitlines()
         assert max(map(width_of, lines)) <= 80, (asked, max(lines, key=width_of))

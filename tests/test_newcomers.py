@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rltracer_sqlite import RLTracer, Trajectory, open_run
 from rltracer_sqlite.cli.plot import CHARTS
+from rltracer_sqlite.sources.base import LocatorError
 from tests.commands import rltracer, sentence
 from tests.index_factory import make_index
 
@@ -36,7 +38,7 @@ from tests.index_factory import make_index
             1,
             "env code-explained, pictures, shell-jobs, word-problems.",
         ),
-        (["inspect", "{db}", "--step", "7", "--split", "eval"], 1, "It has steps 1 to 8; split eval, train;"),
+        (["inspect", "{db}", "--step", "7", "--split", "eval"], 1, "It has split eval, train; steps 1 to 8."),
         (["inspect", "{db}", "--prompt", "14", "--split", "eval"], 1, "in steps 2, 4–5, 7–8 of split train."),
         (["inspect", "{db}", "--split", "eval", "--trajectory", "3"], 2, "--split and --trajectory ask for different"),
         (["inspect", "nope.sqlite"], 1, "Make it with: rltracer-index nope.sqlite RUN"),
@@ -88,6 +90,28 @@ def test_objects_are_printed_in_a_short_line(demo: Path) -> None:
     hostile = Trajectory([], {"id": 1, "env": "\x1b[2J" + "x" * 10_000, "reward": [1] * 10_000}, raw=b"x" * 10_000)
     assert len(repr(hostile)) < 200
     assert "\x1b" not in repr(hostile)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda tracer: tracer.step(99), "the run has no step 99; it has 1–8"),
+        (
+            lambda tracer: tracer.step(8).prompt("x"),
+            r"no prompt of step 8 begins with 'x'; it has 15 prompts: '\w{16}', ",
+        ),
+        (
+            lambda tracer: tracer.step(8).prompt("f"),
+            r"3 prompts of step 8 begin with 'f': 'f\w{15}', 'f\w{15}', 'f\w{15}'",
+        ),
+        (lambda tracer: tracer.trajectory(999).load(), "The index has no trajectory 999; it has 368, from 1 to 368"),
+    ],
+    ids=["step", "prompt", "prompts", "trajectory"],
+)
+def test_python_says_which_there_are(demo: Path, ask: Callable[[RLTracer], object], said: str) -> None:
+    with pytest.raises((KeyError, LocatorError), match=said) as error:
+        ask(RLTracer(demo / "x.sqlite"))
+    assert len(str(error.value)) < 160
 
 
 def test_a_dry_run_of_an_export_imports_nothing_that_reads_records(demo: Path) -> None:

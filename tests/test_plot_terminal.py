@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -81,17 +78,10 @@ def test_many_steps_are_drawn_in_windows_and_a_reward_below_zero_has_no_bar(long
     assert next(line for line in lines if line.startswith("  steps 0–4 ")).split()[3] == "-0.412"
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no such terminals here")
-def test_in_a_terminal_it_is_drawn_and_said_in_words(demo: Path) -> None:
-    screen, side = os.openpty()
-    code = "import sys; sys.argv[0] = 'rltracer'; from rltracer_sqlite.cli import main; main()"
-    subprocess.run(
-        [sys.executable, "-c", code, "plot", str(demo / "x.sqlite"), "pass-rate", "--split", "train"],
-        stdout=side, stdin=subprocess.DEVNULL, check=True, env={**os.environ, "COLUMNS": "80"},
-    )  # fmt: skip
-    os.close(side)
-    shown = os.read(screen, 1 << 16).decode().splitlines()
-    os.close(screen)
+def test_in_a_terminal_it_is_drawn_and_said_in_words(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = rltracer("plot", demo / "x.sqlite", "pass-rate", "--split", "train", is_terminal=True)
+    shown = done.stdout.splitlines()
     assert shown[0] == "Pass rate over steps, train; bars from 0 to 1"
     assert shown[2].split()[:3] == ["step", "1", "0.211"]
     assert shown[10].startswith("  Pass rate, train: 21.1% at step 1, 84.2% at")

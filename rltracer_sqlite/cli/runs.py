@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 LONGEST_NAME = 20
-MOST_TOLD = 3
 
 
 def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | None:
@@ -24,7 +23,7 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
 
     Raises SourceError where none of them has what is asked for.
     """
-    from ..index.contents import nothing_there
+    from ..index.contents import lacking
     from ..index.database import open_index
     from ..index.lists import run_facts
     from ..sources.base import SourceError
@@ -35,11 +34,8 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
     with closing(open_index(place)) as connection:
         facts = run_facts(connection, among)
         if len(facts) > 1 and not any(fact["trajectories"] for fact in facts) and not among.is_all:
-            told = (
-                nothing_there(connection, fact["run_id"], split=among.split, env=among.env)
-                for fact in facts[:MOST_TOLD]
-            )
-            raise SourceError(" ".join(filter(None, told)))
+            ids = [fact["run_id"] for fact in facts]
+            raise SourceError(lacking(connection, ids, split=among.split, env=among.env)[1])
     if len(facts) < 2:
         return None
     return map(json_line, facts) if as_json else _lines(place, facts, among)

@@ -19,13 +19,18 @@ FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean", "
 
 
 def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator[str]:
-    """Yield a line per step and split of a run; of a run without steps its prompts too."""
+    """Yield a line per step and split of a run; of a run without steps its prompts too.
+
+    Raises SourceError where the run has nothing of what is asked for.
+    """
+    from ..index.lists import Among
+
     steps = adapter.list_steps()
     known = _known_steps(adapter, among)
     # Of a run whose step has not been read, only its number is known.
-    unknown = known if among.is_all else _known_steps(adapter, type(among)())
-    places = [fact for step in steps for fact in known.get(step, [] if step in unknown else [_unread(step)])]
-    if unknown:
+    listed = known if among.is_all else _known_steps(adapter, Among())
+    places = [fact for step in steps for fact in known.get(step, [] if step in listed else [_unread(step)])]
+    if listed and not places:
         refuse_nothing(adapter, among)
     if as_json:
         yield from map(json_line, places)
