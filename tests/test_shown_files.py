@@ -9,7 +9,7 @@ import pytest
 from datasette.app import Datasette
 
 from rltracer_sqlite import RLTracer, open_run
-from tests.commands import indexed, rltracer
+from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.layouts import append, message, seal, trace
 
@@ -70,6 +70,18 @@ async def test_a_chunk_that_was_sealed_since_goes_by_its_new_name(run: Path, tmp
     assert shown_in_terminal(database) == {f"{CHUNK}.zst"}
     assert rows(database, "select path, file from shards") == [(CHUNK, f"{CHUNK}.zst")]
     assert rows(database, "select id, uid, shard_id, byte_offset from trajectories") == before
+
+
+@pytest.mark.parametrize(
+    ("length", "said"), [(10_000, f"of {CHUNK}.zst cannot be decoded"), (10, f"{CHUNK}.zst ends before byte")]
+)
+def test_a_record_that_has_changed_is_told_with_the_name_of_its_file(
+    run: Path, tmp_path: Path, length: int, said: str
+) -> None:
+    indexed(tmp_path / "x.sqlite", run)
+    (run / CHUNK).write_bytes(b"x" * length)
+    seal(run / CHUNK)
+    assert said in sentence(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1))
 
 
 def test_a_file_that_cannot_be_read_and_one_that_waits_go_by_their_names(tmp_path: Path) -> None:

@@ -147,7 +147,12 @@ class Locator:
     item: int | None = None
     line: int | None = None
     producer: str | None = None  # None: the record; else an annotation
-    file: str = ""  # the file that `path` is, where known: what a person is shown
+    file: str = ""  # the file that `path` is, where that is known
+
+    @property
+    def shown(self) -> str:
+        """The name by which a person finds the file."""
+        return self.file or self.path
 
 
 class Source(Protocol):

@@ -68,7 +68,7 @@ def file_there(root: Root, locator: Locator) -> str:
 
     It may have been sealed since it was indexed. Of a remote run, and where there is neither, it is what it was then.
     """
-    known = locator.file or locator.path
+    known = locator.shown
     if isinstance(root, Path) and isinstance(locator.path, str):
         for file in (known, locator.path, locator.path + PACKED):
             if _is_below(file) and os.path.isfile(base_folder(root) / file):

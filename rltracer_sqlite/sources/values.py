@@ -135,7 +135,7 @@ def _finite(values: list[Any]) -> Sequence[float]:
 def place_of(locator: Locator) -> dict[str, Any]:
     """Return where a record is, as metadata tells it."""
     return {
-        "path": locator.file or locator.path,
+        "path": locator.shown,
         "line": locator.line,
         "byte_offset": locator.byte_offset,
         "byte_length": locator.byte_length,

@@ -77,7 +77,7 @@ class WorkflowSource:
             record, remark = decode_leniently(raw)
             messages = _messages(record)
         except ValueError as error:
-            raise LocatorError(CHANGED.format(path=locator.path, what=str(error))) from None
+            raise LocatorError(CHANGED.format(path=locator.shown, what=str(error))) from None
         shard = Shard(locator.path, locator.path, locator.layout)
         entry = _entry(record, messages, shard, locator.byte_offset, locator.byte_length, locator.line or 1)
         remarks = [remark] if remark else []

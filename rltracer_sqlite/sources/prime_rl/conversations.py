@@ -59,7 +59,7 @@ def read_conversations(root: Root, locators: Iterable[Locator], load: Load) -> I
         try:
             yield _conversation(raw, locator) if raw is not None else load(root, [locator])
         except RecursionError:
-            place = f"byte {locator.byte_offset:,} of {locator.path}"
+            place = f"byte {locator.byte_offset:,} of {locator.shown}"
             raise LocatorError(f"The record at {place} is nested too deeply to be read.") from None
 
 

@@ -30,7 +30,7 @@ def load_lines(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer
     try:
         return _load(root, locators, tokenizer)
     except RecursionError:
-        place = f"byte {locators[0].byte_offset:,} of {locators[0].path}"
+        place = f"byte {locators[0].byte_offset:,} of {locators[0].shown}"
         raise LocatorError(f"The record at {place} is nested too deeply to be shown.") from None
 
 
@@ -75,7 +75,7 @@ def _decoded(raw: bytes, locator: Locator) -> tuple[dict[str, Any], str]:
         except ValueError as error:
             value, remark = _without_damaged_arrays(raw, locator, error), DAMAGED_ARRAYS
     if not isinstance(value, dict):
-        raise LocatorError(CHANGED.format(path=locator.path, what=f"no record at byte {locator.byte_offset:,}"))
+        raise LocatorError(CHANGED.format(path=locator.shown, what=f"no record at byte {locator.byte_offset:,}"))
     return value, remark
 
 
@@ -84,7 +84,7 @@ def _without_damaged_arrays(raw: bytes, locator: Locator, error: ValueError) -> 
     try:
         return decode_awkward(raw + b"\n", 0, len(raw))[0]
     except ValueError:
-        place = f"byte {locator.byte_offset:,} of {locator.path}"
+        place = f"byte {locator.byte_offset:,} of {locator.shown}"
         raise LocatorError(
             f"The record at {place} cannot be decoded: {error}."
             " The file is damaged, or has changed since it was indexed."
@@ -99,7 +99,7 @@ def pick(outer: dict[str, Any], locator: Locator) -> dict[str, Any]:
         inner = traces[item] if isinstance(traces, list) and type(item) is int and 0 <= item < len(traces) else None
     if not isinstance(inner, dict) or not _is_meant(inner, locator):
         what = f"another record at byte {locator.byte_offset:,}"
-        raise LocatorError(CHANGED.format(path=locator.path, what=what))
+        raise LocatorError(CHANGED.format(path=locator.shown, what=what))
     return inner
 
 

@@ -80,7 +80,7 @@ class RecordCache:
 
 def _changed(locator: Locator, what: str) -> LocatorError:
     place = f"row {locator.line}" if locator.layout in NUMBERED else f"byte {locator.byte_offset:,}"
-    return LocatorError(CHANGED.format(path=locator.path, what=f"{what} at {place}"))
+    return LocatorError(CHANGED.format(path=locator.shown, what=f"{what} at {place}"))
 
 
 def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> Trajectory:
@@ -88,7 +88,7 @@ def load_table_row(locator: Locator, records: RecordCache, tokenizer: TextTokeni
     try:
         return _load(locator, records, tokenizer)
     except RecursionError:
-        raise LocatorError(f"The record of {locator.path} is nested too deeply to be shown.") from None
+        raise LocatorError(f"The record of {locator.shown} is nested too deeply to be shown.") from None
 
 
 def _load(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> Trajectory:
@@ -118,7 +118,7 @@ def load_table_messages(locator: Locator, records: RecordCache, tokenizer: TextT
     try:
         uid, conversation = read_words(row, record.shape, locator.item, tokenizer)
     except (RowError, TokenizerError) as error:
-        raise LocatorError(f"{locator.path}: {error}.") from None
+        raise LocatorError(f"{locator.shown}: {error}.") from None
     _refuse_another(locator, uid)
     return conversation.messages
 
@@ -130,7 +130,7 @@ def _reading(row: Row, shape: Shape, locator: Locator, tokenizer: TextTokenizer 
     try:
         reading = read_row(row, shape, shard, place, tokenizer)
     except (RowError, TokenizerError) as error:
-        raise LocatorError(f"{locator.path}: {error}.") from None
+        raise LocatorError(f"{locator.shown}: {error}.") from None
     _refuse_another(locator, reading.entry.uid)
     return reading
 
