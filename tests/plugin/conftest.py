@@ -15,6 +15,7 @@ from datasette.app import Datasette
 
 from tests.indexing import index
 from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
+from tests.token_layouts import write_tokenizer
 
 
 def png(width: int, height: int) -> bytes:
@@ -114,3 +115,9 @@ async def get(datasette: Datasette, path: str, status: int = 200, **options: Any
 async def read(datasette: Datasette, number: int, query: str = "", status: int = 200) -> str:
     """Return the page of the trajectory of this number."""
     return await get(datasette, f"/-/rltracer/run/trajectory/{number}{query}", status)
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Path:
+    """Return the folder of a small tokenizer."""
+    return write_tokenizer(tmp_path / "small")

@@ -5,105 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 import pytest
-from datasette.app import Datasette
 
 from datasette_rltracer import lens
-from rltracer_sqlite.index.database import finish_writing, open_for_writing
-from rltracer_sqlite.index.refresh import refresh_run
-from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.sample import write_sample
-from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.tokens import Tokens, load_tokenizer
 from tests.indexing import rows
-from tests.layouts.records import ABSENT, message, node, trace
+from tests.layouts.records import message, node, trace
 from tests.token_layouts import Drawn, encode, export_line, micro_batch, write_bin, write_tokenizer
 
 from .conftest import get, read, write_run
-from .html import links, visible_text, words
-from .test_hostile import PAYLOADS, Elements
+from .html import links, words
+from .lens_pages import ASKED, HEAD, SAID, SAMPLED, conversation, looks, serve, spans, text_of, tokenised, tokens_page
 
 pytestmark = pytest.mark.asyncio
-
-ASKED, HEAD = "<|im_start|>user\nwie groß?\t<|im_end|>\n", "<|im_start|>assistant\n"
-SAID = "<think>\nhm\n</think>\n\n1 cm <|im_end|>"
-SAMPLED = 14  # tokens of SAID
-
-
-def tokenised(said: dict[str, Any], text: str, sampled: str = "", parent: int | None = None, **streams: Any) -> Any:
-    """Return a node with the tokens of a template's text and of a sampled one behind it."""
-    before, behind = encode(text), encode(sampled)
-    mask = [False] * len(before) + [True] * len(behind)
-    logprobs = [-0.01 * place for place in range(len(behind))]
-    arrays = {"token_ids": before + behind, "mask": mask, "is_content": mask, "logprobs": logprobs, **streams}
-    return {**node(said, parent), **{name: values for name, values in arrays.items() if values is not ABSENT}}
-
-
-def conversation(**streams: Any) -> dict[str, Any]:
-    user = tokenised(message("user", "wie groß?"), ASKED)
-    return trace(nodes=[user, tokenised(message("assistant", "1 cm"), HEAD, SAID, 0, **streams)], id="asked")
-
-
-def serve(folder: Path, tokenizer: Path | None = None, **options: Any) -> Datasette:
-    """Return a Datasette for an index, made now, of the run in a folder."""
-    database, source = folder / "run.sqlite", source_for(folder / "run", str(tokenizer) if tokenizer else None)
-    connection = open_for_writing(database)
-    refresh_run(connection, source, folder / "run", ensure_run(connection, source, folder / "run"))
-    finish_writing(connection)
-    return Datasette([str(database)], **options)
-
-
-@pytest.fixture
-def tokenizer(tmp_path: Path) -> Path:
-    return write_tokenizer(tmp_path / "small")
-
-
-class Spans(HTMLParser):
-    """Collects the tokens of a page: (classes, title, text with the real characters for their symbols)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[list[str]] = []
-        self.depth = 0
-        self.inside = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "div":
-            self.inside = "tokens" in (given.get("class") or "").split()
-        elif self.inside and (given.get("class") or "").split()[:1] == ["k"]:
-            self.found.append([given["class"] or "", given["title"] or "", ""])
-
-    def handle_data(self, data: str) -> None:
-        if self.inside and self.found:
-            self.found[-1][2] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "div":
-            self.inside = False
-
-
-def spans(page: str) -> list[list[str]]:
-    parser = Spans()
-    parser.feed(page)
-    return parser.found
-
-
-def looks(page: str) -> list[set[str]]:
-    return [set(classes.split()) for classes, _, _ in spans(page)]
-
-
-async def tokens_page(datasette: Datasette, query: str = "", number: int = 1) -> str:
-    return await read(datasette, number, f"?view=tokens{query}")
-
-
-def text_of(page: str) -> str:
-    begin = page.index('<div class="tokens')
-    return visible_text(page[begin : page.index("</div>", begin)])
 
 
 async def test_the_text_of_the_page_is_the_text_of_the_tokens(tmp_path, tokenizer):
@@ -210,31 +126,6 @@ async def test_without_a_tokenizer_the_ids_are_shown(tmp_path):
     assert looks(page)[-1] == {"k", "s1"}
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda file: file.unlink(), "no tokenizer.json at"),
-        (lambda file: file.write_text('{"model": 1}'), "cannot be read as a tokenizer"),
-        (lambda file: file.rename(file.with_name("moved.json")) and file.symlink_to("/dev/zero"), "not among what"),
-    ],
-)
-async def test_a_tokenizer_that_cannot_be_used_is_one_sentence_and_ids(tmp_path, tokenizer, spoil, said):
-    write_run(tmp_path / "run", [conversation()])
-    datasette = serve(tmp_path, tokenizer)
-    spoil(tokenizer / "tokenizer.json")
-    page = await tokens_page(datasette)
-    assert said in words(page)
-    assert text_of(page).split() == [str(token) for token in encode(ASKED + HEAD + SAID)]
-
-
-async def test_a_tokenizer_outside_the_roots_is_not_opened(tmp_path, tmp_path_factory):
-    elsewhere = write_tokenizer(tmp_path_factory.mktemp("elsewhere") / "t")
-    write_run(tmp_path / "run", [conversation()])
-    page = await tokens_page(serve(tmp_path, elsewhere))
-    assert f"rltracer roots add '{elsewhere}/tokenizer.json'" in words(page)
-    assert "wie" not in text_of(page)
-
-
 async def test_many_tokens_come_by_page(tmp_path, tokenizer):
     assistant = tokenised(message("assistant", "x"), HEAD, "x" * 4500, 0)
     write_run(tmp_path / "run", [trace(nodes=[tokenised(message("user", "?"), ASKED), assistant])])
@@ -288,16 +179,6 @@ async def test_the_view_is_offered_where_tokens_may_be(tmp_path, tokenizer):
     assert 'data-key="t"' in page
 
 
-@pytest.mark.parametrize("asked", ["", "&lens=", "&lens=nope", "&lens=%3Cb%3E", "&start=-1", "&start=x"])
-async def test_what_is_asked_for_wrongly_is_the_usual_page(tmp_path, tokenizer, asked):
-    write_run(tmp_path / "run", [conversation()])
-    page = await tokens_page(serve(tmp_path, tokenizer), asked)
-    assert '<b aria-current="true">logprob</b>' in page
-    assert len(spans(page)) == len(encode(ASKED + HEAD + SAID))
-    assert ("There is no lens" in page) == (asked in ("&lens=nope", "&lens=%3Cb%3E"))
-    assert "“nope”, so this is “logprob”; known are logprob, advantage, " in page or asked != "&lens=nope"
-
-
 async def test_a_lens_without_numbers_says_so(tmp_path, tokenizer):
     write_run(tmp_path / "run", [conversation()])
     page = await tokens_page(serve(tmp_path, tokenizer), "&lens=entropy")
@@ -312,58 +193,6 @@ async def test_every_address_stays_below_the_base_url(tmp_path, tokenizer):
     found = re.findall(r'(?:href|src)="(/[^"]*)', page)
     assert [address for address in found if "lens" in address]
     assert all(address.startswith("/prefix/") for address in found)
-
-
-@pytest.mark.parametrize("text", [*PAYLOADS, "<|im_start|><script>|>", "\r\n", "\u0600\u202e"])
-async def test_a_token_that_means_harm_is_only_text(tmp_path, tokenizer, text):
-    file = tokenizer / "tokenizer.json"
-    made = json.loads(file.read_text())
-    made["added_tokens"].append({**made["added_tokens"][0], "id": 999, "content": text})
-    file.write_text(json.dumps(made))
-    harm = {**conversation()["nodes"][1], "parent": None}
-    harm |= {"token_ids": [*harm["token_ids"], 999], "mask": [*harm["mask"], True], "logprobs": [-1.0] * (SAMPLED + 1)}
-    write_run(tmp_path / "run", [trace(nodes=[harm])])
-    page = await tokens_page(serve(tmp_path, tokenizer))
-    parser = Elements()
-    parser.feed(page[page.index('<div class="reading">') : page.index("<script type")])
-    for tag, attributes in parser.found:
-        assert tag not in {"script", "img", "svg", "template", "style"}
-        assert not any(name.startswith("on") for name in attributes)
-        assert attributes.get("href", "/").startswith(("/", "#"))
-    assert not re.search("[\x00-\x08\x0b\x0c\x0d\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
-    if "\ud800" in text:
-        assert "cannot be read as a tokenizer" in page  # half a surrogate pair is no text
-    else:
-        assert text_of(page).endswith(text)
-
-
-@pytest.mark.parametrize(
-    "streams",
-    [
-        {"token_ids": "<b>"}, {"token_ids": [1, None]}, {"token_ids": [-1, 10**18]}, {"mask": "x"}, {"mask": [True]},
-        {"logprobs": [10**400] * 14}, {"logprobs": {"a": 1}}, {"logprobs": ["<b>"] * 14}, {"advantages": [1e308] * 14},
-        {"advantages": [5e-324] * 14}, {"entropies": [-1e-300] * 14}, {"token_ids": ABSENT},
-    ],
-)  # fmt: skip
-async def test_arrays_that_are_none_break_nothing(tmp_path, tokenizer, streams):
-    write_run(tmp_path / "run", [conversation(**streams)])
-    datasette = serve(tmp_path, tokenizer)
-    for name in ("logprob", "advantage", "mismatch", "entropy", "mask"):
-        page = await tokens_page(datasette, f"&lens={name}")
-        assert "<b>" not in text_of(page)
-
-
-async def test_huge_tokens_are_cut_and_said(tmp_path, tokenizer):
-    file = tokenizer / "tokenizer.json"
-    made = json.loads(file.read_text())
-    made["added_tokens"].append({**made["added_tokens"][0], "id": 999, "content": "y" * 4_000})
-    file.write_text(json.dumps(made))
-    one = {**conversation()["nodes"][0], "token_ids": [999] * 500, "mask": [False] * 500}
-    write_run(tmp_path / "run", [trace(nodes=[one])])
-    page = await tokens_page(serve(tmp_path, tokenizer))
-    assert len(page) < 4 * lens.PAGE_CHARACTERS
-    assert "2,000 characters more" in page
-    assert "tokens 1 – 51 of 500" in words(page)
 
 
 async def test_a_ratio_that_is_none_has_no_logarithm():
@@ -387,12 +216,3 @@ async def test_the_sample_shows_where_a_rollout_goes_wrong(tmp_path):
     assert text_of(page) == load_tokenizer(tmp_path / "run/tokenizer").decode(
         [int(re.search(r"id (\d+)", title)[1]) for _, title, _ in spans(page)]
     )
-
-
-async def test_a_record_that_has_gone_is_said_in_this_view_too(tmp_path, tokenizer):
-    file = write_run(tmp_path / "run", [conversation()])
-    datasette = serve(tmp_path, tokenizer)
-    file.unlink()
-    page = await read(datasette, 1, "?view=tokens&lens=mask", 404)
-    assert "Its record was not read" in page
-    assert 'class="legend' not in page
