@@ -10,7 +10,8 @@ import pytest
 from rltracer_sqlite.tokens.families import CHATML, DEEPSEEK, GLM, LLAMA, MISTRAL
 from rltracer_sqlite.tokens.templates import parse_conversation
 from rltracer_sqlite.tokens.toolblocks import listed_tools, split_tools
-from rltracer_sqlite.tokens.toolcalls import find_calls, schemas_of
+from rltracer_sqlite.tokens.toolcalls import find_calls
+from rltracer_sqlite.tokens.toolpairs import schemas_of
 
 PARAMETERS = {
     "properties": {

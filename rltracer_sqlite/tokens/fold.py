@@ -11,7 +11,8 @@ from typing import Any
 
 from .families import Family
 from .toolblocks import listed_tools, split_tools
-from .toolcalls import Call, call_of, find_calls, schemas_of
+from .toolcalls import Call, call_of, find_calls
+from .toolpairs import schemas_of
 
 Message = dict[str, Any]
 

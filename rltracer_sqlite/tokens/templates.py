@@ -13,7 +13,8 @@ from typing import Any
 
 from .families import Family, find_family, find_stripped_family
 from .fold import REMARKS, Turn, fold_turns, split_reasoning
-from .toolcalls import find_calls, schemas_of
+from .toolcalls import find_calls
+from .toolpairs import schemas_of
 
 RENDERED = "rendered"  # split at the markers of a chat template
 STRIPPED = "stripped"  # split at what is left of the markers

@@ -6,22 +6,19 @@ What is not written as it should be stays text: a call is only what can be told 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from .families import CallSyntax, PairSyntax
+from .families import CallSyntax
+from .toolpairs import Schemas, read_pairs
 
-TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
 KEYS = {"name", "arguments", "parameters", "id", "type"}
 MAX_CALLS = 1_000  # in one turn; what comes after stays text
 
 Call = dict[str, Any]
-Schemas = Mapping[str, Mapping[str, Any]]
-"""The name of a tool -> its parameters' JSON schema by parameter."""
 
 
 class _Written(msgspec.Struct):
@@ -46,18 +43,6 @@ class Found:
     calls: list[Call] = field(default_factory=list)
     malformed: int = 0
     more: int = 0
-
-
-def schemas_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the schema of each parameter of each tool, for typing arguments that are written as text."""
-    schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools:
-        function = tool.get("function")
-        parameters = function.get("parameters") if isinstance(function, Mapping) else None
-        properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
-        if isinstance(function, Mapping) and isinstance(properties, Mapping):
-            schemas[str(function.get("name"))] = properties
-    return schemas
 
 
 def find_calls(text: str, syntaxes: Sequence[CallSyntax], schemas: Schemas) -> Found:
@@ -141,9 +126,8 @@ def _read_body(body: str, syntax: CallSyntax, schemas: Schemas) -> tuple[list[Ca
             written = match.groupdict()
             return [call_of(written["name"].strip(), written["arguments"].strip(), written.get("id"))], 0
     for pair in syntax.pairs:
-        call = _pairs_call(body, pair, schemas)
-        if call:
-            return [call], 0
+        if call := read_pairs(body, pair, schemas):
+            return [call_of(*call, None)], 0
     return [], 0
 
 
@@ -204,87 +188,6 @@ def _unquoted(arguments: str) -> str:
     if arguments.startswith('"'):
         return str(json.loads(arguments, strict=False))
     return arguments
-
-
-def _pairs_call(body: str, pair: PairSyntax, schemas: Schemas) -> Call | None:
-    body = body.strip("\n")
-    if not body.startswith(pair.name_open) or (pair.end and not body.rstrip().endswith(pair.end)):
-        return None
-    head = body[len(pair.name_open) :]
-    name, _, rest = head.partition(pair.name_close)
-    name = name.strip()
-    if not TOOL_NAME.fullmatch(name):
-        return None
-    values = _pairs(rest.rstrip().removesuffix(pair.end) if pair.end else rest, pair)
-    if values is None:
-        return None
-    types = schemas.get(name, {})
-    arguments = {key: _typed(value, types.get(key)) for key, value in values.items()}
-    return call_of(name, json.dumps(arguments, ensure_ascii=False), None)
-
-
-def _pairs(text: str, pair: PairSyntax) -> dict[str, str] | None:
-    """Return the pairs of a call's text, or None where something else stands between them."""
-    values: dict[str, str] = {}
-    at = 0
-    while (begin := text.find(pair.key_open, at)) >= 0:
-        key_end = text.find(pair.key_close, begin)
-        if key_end < 0 or text[at:begin].strip():
-            return None
-        key = text[begin + len(pair.key_open) : key_end]
-        start = key_end + len(pair.key_close)
-        if pair.value_open:
-            opened = text.find(pair.value_open, start)
-            if opened < 0 or text[start:opened].strip():
-                return None
-            start = opened + len(pair.value_open)
-        end = _end_of_value(text, start, pair)
-        if end < 0:
-            return None
-        values[key.strip()] = text[start:end].removeprefix("\n").removesuffix("\n")
-        at = end + len(pair.value_close)
-    return None if text[at:].strip() else values
-
-
-def _end_of_value(text: str, start: int, pair: PairSyntax) -> int:
-    """Return the closing mark that is followed by another key or by nothing: a value may hold such a mark itself."""
-    end = text.find(pair.value_close, start)
-    while end >= 0:
-        behind = end + len(pair.value_close)
-        rest = text[behind : behind + 64].lstrip()
-        if not rest or rest.startswith(pair.key_open):
-            return end
-        end = text.find(pair.value_close, end + 1)
-    return -1
-
-
-_JSON_TYPES: dict[str, tuple[type, ...]] = {
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-    "array": (list,),
-    "null": (type(None),),
-}
-
-
-def _typed(value: str, schema: Any) -> Any:
-    """Return a value that was written as text in the type of its schema, or as written where that does not fit."""
-    written = schema.get("type") if isinstance(schema, Mapping) else None
-    names = [name for name in (written if isinstance(written, list) else [written]) if isinstance(name, str)]
-    if not names or "string" in names:
-        return value
-    text = value.strip()
-    try:
-        # Templates write Python's True and False as well as JSON's.
-        decoded = json.loads(text.lower() if text in ("True", "False", "None", "Null") else text)
-    except (ValueError, RecursionError):
-        return value
-    for name in names:
-        fits = isinstance(decoded, _JSON_TYPES.get(name, ()))
-        if fits and not (isinstance(decoded, bool) and name != "boolean"):
-            return decoded
-    return value
 
 
 def call_of(name: str, arguments: str, call_id: str | None) -> Call:
