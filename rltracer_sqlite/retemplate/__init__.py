@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .rewrite import TemplateSource, retemplate
+from .files import TemplateSource
+from .rewrite import retemplate
 from .templates import PromptTemplate, RetemplateError
 
 __all__ = ["PromptTemplate", "RetemplateError", "TemplateSource", "retemplate"]
