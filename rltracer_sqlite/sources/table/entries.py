@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, trained_runs
@@ -11,14 +10,12 @@ from ...tokens.templates import Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
 from ..conversation import entry_of, short_text
-from ..values import MAX_TEXT, add_values, flag, integer_in_text, number, reward_path, short
+from ..values import MAX_TEXT, add_values, flag, number, reward_path, short
 from .content import TOKEN_IDS, conversation_of
-from .mapping import SPLITS, TRUNCATED, Role, Shape, Variant
-from .rows import Row, RowError, json_text, kind_of
+from .mapping import SPLITS, TRUNCATED, Shape, Variant
+from .roles import BOOLEANS, RoleValues
+from .rows import Row, RowError, json_text
 from .tokens import TokenNumbers, identify_by_ids, read_tokens
-
-BOOLEANS = {"True": 1.0, "False": 0.0}
-MAX_LIKE = 300  # characters of a text that a part is taken from
 
 
 @dataclass
@@ -60,7 +57,7 @@ def read_row(
 def _reading(
     row: Row, shape: Shape, shard: Shard, place: Place, tokenizer: TextTokenizer | None, with_ids: bool
 ) -> Reading:
-    values = _Values(row, shape)
+    values = RoleValues(row, shape)
     variant = _variant(shape, place.item)
     is_ids = shape.content.kind == TOKEN_IDS
     tokens = read_tokens(values.get, with_ids or is_ids, values.remarks, is_ids)
@@ -92,7 +89,7 @@ def read_words(
 
     Raises RowError naming the column that does not fit.
     """
-    values, variant, content = _Values(row, shape), _variant(shape, item), shape.content
+    values, variant, content = RoleValues(row, shape), _variant(shape, item), shape.content
     tokens = read_tokens(values.get, True, values.remarks, True) if content.kind == TOKEN_IDS else None
     ids = (tokens.ids[: tokens.prompt], tokens.ids[tokens.prompt :]) if tokens else ([], [])
     completion = variant.completion if variant else content.completion
@@ -103,75 +100,13 @@ def _variant(shape: Shape, item: int | None) -> Variant | None:
     return shape.variants[item] if shape.variants and item is not None else None
 
 
-class _Values:
-    """The values that the roles of a shape find in a row, with remarks on those that do not fit."""
-
-    def __init__(self, row: Row, shape: Shape) -> None:
-        self.row, self.shape = row, shape
-        self.remarks: list[str] = []
-
-    def get(self, name: str) -> Any:
-        role = self.shape.roles.get(name)
-        return self.resolve(role) if role else None
-
-    def resolve(self, role: Role) -> Any:
-        if role.present is not None:
-            return role.then if self.row.has(role.present) else role.otherwise
-        value = role.constant
-        for column in role.columns:
-            if (found := self.row.get(column)) is not None:
-                value = found
-                break
-        if role.total and isinstance(value, list):
-            numbers = [number(one) for one in value]
-            value = None if None in numbers or not numbers else sum(one for one in numbers if one is not None)
-        if role.like and value is not None:
-            found = role.like.find(str(value)[:MAX_LIKE], whole=True)
-            value = found["part"] if found else None
-        return role.values.get(str(value), value) if role.values else value
-
-    def number(self, role: Role, name: str) -> float | None:
-        value = self.resolve(role)
-        if isinstance(value, str):
-            written = BOOLEANS.get(value, json_text(value) if len(value) <= MAX_TEXT else None)
-            value = value if written is None and value.strip() else written
-        finite = number(value)
-        if finite is None and value is not None and not isinstance(value, float):
-            column = role.columns[0] if role.columns else name
-            self.remarks.append(f"column {column}: expected a number, found {kind_of(value)}")
-        return finite
-
-    def number_at(self, name: str) -> float | None:
-        role = self.shape.roles.get(name)
-        return self.number(role, name) if role else None
-
-    def integer_at(self, name: str) -> int | None:
-        value = self.get(name)
-        found = integer_in_text(value)
-        if found is None and value is not None:
-            self.remarks.append(
-                f"column {self.shape.roles[name].columns[:1]}: expected an integer, found {value!r:.40}"
-            )
-        return found
-
-    @cached_property
-    def used(self) -> frozenset[str]:
-        """Return the columns whose whole value a role has taken, and those that are never values of their own."""
-        taken = [
-            next((column for column in role.columns if self.row.kind(column) != "null"), role.columns[0])
-            for role in self.shape.roles.values()
-            if role.columns and not role.like
-        ]
-        return self.shape.used.union(taken)
-
-
-def _recorded_id(values: _Values) -> str | None:
+def _recorded_id(values: RoleValues) -> str | None:
     recorded = values.get("id")
     is_id = isinstance(recorded, (str, int)) and not isinstance(recorded, bool) and len(str(recorded)) <= MAX_TEXT
     return short(str(recorded)) if is_id else None
 
 
-def _fill(entry: Entry, values: _Values) -> None:
+def _fill(entry: Entry, values: RoleValues) -> None:
     entry.uid = _recorded_id(values) or entry.uid
     if entry.step is None:
         entry.step = values.integer_at("step")
@@ -197,7 +132,7 @@ def _fill(entry: Entry, values: _Values) -> None:
     _add_other_values(entry, values)
 
 
-def _fill_rewards(entry: Entry, values: _Values) -> None:
+def _fill_rewards(entry: Entry, values: RoleValues) -> None:
     named = _named_rewards(values)
     for name, score in named.items():
         if score is not None and (path := reward_path(name)) is not None:
@@ -211,7 +146,7 @@ def _fill_rewards(entry: Entry, values: _Values) -> None:
         entry.reward = sum(known) if known and complete else None
 
 
-def _named_rewards(values: _Values) -> dict[str, float | None]:
+def _named_rewards(values: RoleValues) -> dict[str, float | None]:
     rewards, row = values.shape.rewards, values.row
     if rewards is None:
         return {}
@@ -227,7 +162,7 @@ def _named_rewards(values: _Values) -> dict[str, float | None]:
     return found
 
 
-def _add_other_values(entry: Entry, values: _Values) -> None:
+def _add_other_values(entry: Entry, values: RoleValues) -> None:
     shape, row, used = values.shape, values.row, values.used
     for name in row.cells:
         if name in used or row.kind(name) in ("list", "null") or reward_path(name) in entry.values:
@@ -243,7 +178,7 @@ def _add_other_values(entry: Entry, values: _Values) -> None:
         del entry.values[path]
 
 
-def _fill_from_tokens(entry: Entry, tokens: TokenNumbers | None, values: _Values) -> None:
+def _fill_from_tokens(entry: Entry, tokens: TokenNumbers | None, values: RoleValues) -> None:
     if not isinstance(values.get("advantage"), list):
         entry.advantage = values.number_at("advantage")
     if tokens is None:
