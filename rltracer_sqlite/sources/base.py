@@ -1,7 +1,7 @@
 """The boundary that a new file format implements: shards in, entries and trajectories out.
 
-A source knows one system's files and nothing of SQLite. Everything it yields is relative to
-the run's root, so that scanning one shard is a pure function that can run in any process.
+A source knows one system's files and nothing of the index. Everything it yields is relative to the run's root, so that
+scanning one shard is a pure function that can run in any process.
 """
 
 from __future__ import annotations
@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union, runtime_chec
 
 import msgspec
 
+# Of the boundary as well: whoever writes a source raises them.
+from ..errors import LocatorError as LocatorError
+from ..errors import NotRollouts as NotRollouts
+from ..errors import SourceError as SourceError
+
 if TYPE_CHECKING:
     from ..model import Message, Trajectory
     from .files import ByteReader
@@ -19,21 +24,7 @@ if TYPE_CHECKING:
 
 
 PACKED = ".zst"  # behind the path of a shard whose file is compressed
-
-
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
-
-
-class SourceError(ValueError):
-    """A run or a shard that cannot be read, in a sentence that says what to do."""
-
-
-class NotRollouts(SourceError):
-    """A file that holds no rollouts; the sentence says what it holds instead."""
-
-
-class LocatorError(SourceError):
-    """A locator that points outside its root, at nothing, or at a record that has changed."""
 
 
 @dataclass(frozen=True)

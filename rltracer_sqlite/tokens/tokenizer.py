@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..amounts import plural
-from ..sources.base import SourceError
+from ..errors import SourceError
 from .bytetable import MAX_TOKEN, read_byte_table
 from .decoders import vetted
 
