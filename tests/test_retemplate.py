@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from rltracer_sqlite.cli.retemplate import command
 from rltracer_sqlite.export import ExportError
-from rltracer_sqlite.export.write import ENDINGS, packed
+from rltracer_sqlite.export.lines import ENDINGS, packed
 from rltracer_sqlite.retemplate import PromptTemplate, RetemplateError, TemplateSource, retemplate
 from rltracer_sqlite.retemplate.templates import VARIABLES, rubric_texts, source_values, split_row
 from tests.export_runs import export, indexed, read_rows, rollout, spec

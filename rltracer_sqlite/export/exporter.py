@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..amounts import plural
 from ..arguments import file_path, instance, shown, whole_number
 from ..printed import short
+from .lines import format_of, lines, packed
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
-from .write import format_of, lines, packed, refuse_name, refuse_target, replacing_all, write_rows
+from .write import refuse_name, refuse_target, replacing_all, write_rows
 
 if TYPE_CHECKING:
     from .materialize import Written

@@ -13,13 +13,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from .lines import Row, line
 from .preferences import ExportError
-from .write import line
 
 if TYPE_CHECKING:
     import pyarrow
 
-Row = dict[str, Any]
 BATCH_BYTES = 16 << 20
 CONVERSATIONS = ("messages", "prompt", "chosen", "rejected")
 

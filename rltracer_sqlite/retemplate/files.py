@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ..export.write import format_of
+from ..export.lines import format_of
 from .templates import RetemplateError
 
 JSON_COLUMN = "jrow_json"

@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..export.write import format_of, line, packed, refuse_name, replacing
+from ..export.lines import format_of, line, packed
+from ..export.write import refuse_name, replacing
 from .files import TemplateSource, read_rows, source_rows
 from .templates import PromptTemplate, RetemplateError, prefix_key, source_values, split_row
 

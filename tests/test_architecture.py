@@ -1,0 +1,74 @@
+"""The packages lie as docs/architecture.md says: no import runs upwards, and the library knows no Datasette."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import rltracer_sqlite
+
+LIBRARY = Path(rltracer_sqlite.__file__).parent
+MODULES = sorted(path.relative_to(LIBRARY.parent) for path in LIBRARY.rglob("*.py"))
+# `RLTracer` takes a path as well as an adapter, and asks for the adapter when it is given one.
+KNOWN = {("model", "adapter")}
+
+
+@cache
+def imported(module: Path) -> list[str]:
+    """Return the full names of what a module imports, at its top or when it is called, but not for types alone."""
+    found: list[str] = []
+    pending: list[ast.AST] = [ast.parse((LIBRARY.parent / module).read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.ImportFrom):
+            above = module.parts[: len(module.parts) - node.level] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found += [f"{base}.{name.name}" for name in node.names]
+        elif isinstance(node, ast.Import):
+            found += [name.name for name in node.names]
+        is_for_types = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        pending += [] if is_for_types or isinstance(node, ast.expr) else ast.iter_child_nodes(node)
+    return found
+
+
+def part_of(name: str) -> str | None:
+    """Return the package or module directly in the library that a name belongs to."""
+    parts = name.split(".")
+    is_part = len(parts) > 1 and ((LIBRARY / parts[1]).is_dir() or (LIBRARY / f"{parts[1]}.py").is_file())
+    return parts[1] if parts[0] == LIBRARY.name and is_part else None
+
+
+def arrows() -> dict[str, set[str]]:
+    """Return what each package or module directly in the library imports of the others."""
+    found: dict[str, set[str]] = {}
+    for module in MODULES:
+        own = module.parts[1].removesuffix(".py")
+        if own != "__init__":
+            others = {other for name in imported(module) if (other := part_of(name)) not in (None, own)}
+            found.setdefault(own, set()).update(other for other in others if other and (own, other) not in KNOWN)
+    return found
+
+
+def test_no_import_of_the_library_runs_upwards() -> None:
+    TopologicalSorter(arrows()).prepare()  # raises CycleError, which names the circle
+
+
+def test_sources_know_no_index() -> None:
+    below, pending, known = set(), ["sources"], arrows()
+    while pending:
+        part = pending.pop()
+        pending += known.get(part, set()) - below
+        below.add(part)
+    assert {"tokens", "model"} < below
+    assert not below & {"index", "roots", "adapter", "export", "cli"}
+
+
+def test_the_library_knows_no_datasette() -> None:
+    assert not [module for module in MODULES if any(name.startswith("datasette") for name in imported(module))]
+
+
+def test_each_module_says_what_it_is_for() -> None:
+    sources = {module: (LIBRARY.parent / module).read_text(encoding="utf-8") for module in MODULES}
+    assert not [module for module, source in sources.items() if source and not ast.get_docstring(ast.parse(source))]
