@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.sources import files
+from rltracer_sqlite.sources import readers
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
@@ -35,20 +35,20 @@ def run(tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of all reads from shards."""
     sizes: list[int] = []
-    plain_pread, plain_read_into = files.PlainFile.pread, files.PlainFile.read_into
+    plain_pread, plain_read_into = readers.PlainFile.pread, readers.PlainFile.read_into
 
-    def pread(self: files.PlainFile, length: int, offset: int) -> bytes:
+    def pread(self: readers.PlainFile, length: int, offset: int) -> bytes:
         data = plain_pread(self, length, offset)
         sizes.append(len(data))
         return data
 
-    def read_into(self: files.PlainFile, target: memoryview, offset: int) -> int:
+    def read_into(self: readers.PlainFile, target: memoryview, offset: int) -> int:
         count = plain_read_into(self, target, offset)
         sizes.append(count)
         return count
 
-    monkeypatch.setattr(files.PlainFile, "pread", pread)
-    monkeypatch.setattr(files.PlainFile, "read_into", read_into)
+    monkeypatch.setattr(readers.PlainFile, "pread", pread)
+    monkeypatch.setattr(readers.PlainFile, "read_into", read_into)
     return sizes
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite import LocatorError, PrimeRLAdapter, RLTracer, Trajectory, open_run
-from rltracer_sqlite.sources import files
+from rltracer_sqlite.sources import files, readers
 from rltracer_sqlite.sources.base import SourceError
 from tests.indexing import index
 from tests.layouts import append, message, trace
@@ -40,26 +40,26 @@ def run(tmp_path: Path) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Every shard that is opened, and every read of it: (path, bytes)."""
     found: list[tuple[str, int]] = []
-    plain_open, plain_pread, plain_read_into = files.open_inside, files.PlainFile.pread, files.PlainFile.read_into
+    plain_open, plain_pread, plain_read_into = files.open_inside, readers.PlainFile.pread, readers.PlainFile.read_into
 
     def open_inside(root: Path, path: str) -> int:
         descriptor = plain_open(root, path)
         found.append((path, 0))
         return descriptor
 
-    def pread(self: files.PlainFile, length: int, offset: int) -> bytes:
+    def pread(self: readers.PlainFile, length: int, offset: int) -> bytes:
         data = plain_pread(self, length, offset)
         found.append((found[-1][0], len(data)))
         return data
 
-    def read_into(self: files.PlainFile, target: memoryview, offset: int) -> int:
+    def read_into(self: readers.PlainFile, target: memoryview, offset: int) -> int:
         count = plain_read_into(self, target, offset)
         found.append((found[-1][0], count))
         return count
 
     monkeypatch.setattr(files, "open_inside", open_inside)
-    monkeypatch.setattr(files.PlainFile, "pread", pread)
-    monkeypatch.setattr(files.PlainFile, "read_into", read_into)
+    monkeypatch.setattr(readers.PlainFile, "pread", pread)
+    monkeypatch.setattr(readers.PlainFile, "read_into", read_into)
     return found
 
 

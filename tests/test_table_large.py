@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.sources import source_named
+from rltracer_sqlite.sources import readers, source_named
 from rltracer_sqlite.sources.base import Entry
 from rltracer_sqlite.sources.lines import CHUNK_BYTES
 from tests.table_rows import GOOD, RENDERED, write_lines
@@ -68,11 +68,10 @@ def test_a_row_is_loaded_from_its_own_line(tmp_path: Path, monkeypatch: pytest.M
     reader = source_named("nemo-rl")
     shard, entry = read(reader, tmp_path)[0][2]
     asked: list[int] = []
-    from rltracer_sqlite.sources import files
 
-    plain = files.PlainFile.pread
+    plain = readers.PlainFile.pread
     monkeypatch.setattr(
-        files.PlainFile, "pread", lambda self, length, offset: asked.append(length) or plain(self, length, offset)
+        readers.PlainFile, "pread", lambda self, length, offset: asked.append(length) or plain(self, length, offset)
     )
     trajectory = reader.load(tmp_path, [locator(shard, entry)])
     assert asked == [entry.byte_length]

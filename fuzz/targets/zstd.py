@@ -8,7 +8,8 @@ import zstandard
 
 from rltracer_sqlite.sources import seekable
 from rltracer_sqlite.sources.base import LocatorError
-from rltracer_sqlite.sources.files import ByteReader, open_shard
+from rltracer_sqlite.sources.files import open_shard
+from rltracer_sqlite.sources.readers import ByteReader
 from tests.layouts.seekable import seal
 
 from ..invariants import patched

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ..sources.base import PACKED, LocatorError, Position, Shard, SourceError
-from ..sources.files import ByteReader, open_shard
+from ..sources.files import open_shard
 from ..sources.places import FileStatus, Root, base_folder, file_status
+from ..sources.readers import ByteReader
 from .database import transaction
 
 HASHED_BYTES = 4096

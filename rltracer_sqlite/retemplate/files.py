@@ -65,7 +65,7 @@ def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of zstd frames, one behind another. Raises ValueError where they are damaged or cut off."""
     import zstandard
 
-    from ..sources.files import PlainFile
+    from ..sources.readers import PlainFile
     from ..sources.seekable import is_whole
 
     decompressor = zstandard.ZstdDecompressor()

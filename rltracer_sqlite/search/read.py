@@ -7,8 +7,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ..sources.base import Locator, LocatorError, MessageSource, Source
-from ..sources.files import MAX_RECORD_BYTES, ByteReader
+from ..sources.files import MAX_RECORD_BYTES
 from ..sources.places import Root
+from ..sources.readers import ByteReader
 from .document import document, messages_text
 from .jobs import TextShard
 from .records import TextRecord, decode_record, record_text

@@ -14,7 +14,7 @@ from .remote import NotLocal
 from .remote_requests import PACKAGES
 
 if TYPE_CHECKING:
-    from .files import ByteReader
+    from .readers import ByteReader
 
 GROUP = "rltracer.sources"
 TABLES = "rltracer_sqlite.sources.table.built_in"

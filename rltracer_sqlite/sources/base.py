@@ -19,8 +19,8 @@ from ..errors import SourceError as SourceError
 
 if TYPE_CHECKING:
     from ..model import Message, Trajectory
-    from .files import ByteReader
     from .places import Root
+    from .readers import ByteReader
 
 
 PACKED = ".zst"  # behind the path of a shard whose file is compressed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from .files import ByteReader
+from .readers import ByteReader
 
 
 class ByteFile(io.RawIOBase):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .base import LocatorError
-from .files import ByteReader
+from .readers import ByteReader
 
 CHUNK_BYTES = 1 << 20  # small enough to stay in the cache of a core between being read and being searched
 FINISH_BYTES = 1 << 18

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .base import LocatorError
+from .readers import PlainFile
 from .remote_file import LARGEST, Held, RemoteFile
 from .remote_listing import LINK, Status, list_files, status_of
 from .remote_requests import TIMEOUT, RemoteError, Truncated, ask, canonical, connect
-
-if TYPE_CHECKING:
-    from .files import PlainFile
 
 GIVEN_UP = 3  # requests without an answer, after which the further files of a run are not waited for
 
@@ -177,7 +175,7 @@ class RemoteRoot:
         """Return a whole file as a local, nameless one; that of the last file is kept."""
         import tempfile
 
-        from .files import PlainFile
+        from .readers import PlainFile
 
         status = self.status(reader.file)
         if self._copy is None or self._copy[:2] != (reader.file, status):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from .files import PlainFile
+    from .readers import PlainFile
     from .remote import RemoteRoot
 
 FIRST = 256 << 10  # bytes of a file that may only be looked at

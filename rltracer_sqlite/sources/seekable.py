@@ -15,7 +15,7 @@ from typing import IO, cast
 
 from .base import LocatorError
 from .byte_file import ByteFile
-from .files import PackedReader, PlainFile
+from .readers import PackedReader, PlainFile
 
 FOOTER = struct.Struct("<IBI")
 SEEKABLE_MAGIC = 0x8F92EAB1

@@ -15,7 +15,7 @@ from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.index.refresh import refresh_run
 from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.roots import remember_root
-from rltracer_sqlite.sources import files
+from rltracer_sqlite.sources import readers
 from rltracer_sqlite.sources.base import LocatorError, Scanned
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource, scan
 from tests.faults.runs import (
@@ -81,9 +81,9 @@ def test_a_read_error_keeps_what_was_read(
 ) -> None:
     """After so many bytes of a file the disk gives an error, as a bad sector or a lost network share does."""
     monkeypatch.setattr("rltracer_sqlite.sources.lines.CHUNK_BYTES", 5_000)
-    read_into = files.PlainFile.read_into
+    read_into = readers.PlainFile.read_into
 
-    def failing(self: files.PlainFile, target: memoryview, offset: int) -> int:
+    def failing(self: readers.PlainFile, target: memoryview, offset: int) -> int:
         if offset >= after and os.readlink(f"/proc/self/fd/{self.descriptor}").endswith(
             "step_2/train/all/traces.jsonl"
         ):
@@ -93,7 +93,7 @@ def test_a_read_error_keeps_what_was_read(
     if not Path("/proc/self/fd").exists():
         pytest.skip("needs /proc to know the file behind a descriptor")
     with monkeypatch.context() as patch:
-        patch.setattr(files.PlainFile, "read_into", failing)
+        patch.setattr(readers.PlainFile, "read_into", failing)
         index(database, run)
     assert value(database, "select count(*) from trajectories where step <> 2") == 2 * RECORDS
     told = "select reason from problems p join shards s on s.id = p.shard_id where s.step = 2 and s.state = 'unread'"
@@ -112,11 +112,11 @@ def test_a_read_error_ends_an_export_without_a_file(
     remember_root(run)
     exporter = TraceDataExporter([TraceRunSpec.from_index(database)], ExportPreferences(acceptance="any"))
 
-    def failing(self: files.PlainFile, length: int, offset: int) -> bytes:
+    def failing(self: readers.PlainFile, length: int, offset: int) -> bytes:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.PlainFile, "pread", failing)
+        patch.setattr(readers.PlainFile, "pread", failing)
         with pytest.raises((ExportError, LocatorError), match="Input/output error"):
             exporter.write(tmp_path / "out.jsonl")
         with pytest.raises(LocatorError, match="Input/output error"):

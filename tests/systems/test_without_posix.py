@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.cli.index import main
-from rltracer_sqlite.sources import files
+from rltracer_sqlite.sources import readers
 from rltracer_sqlite.sources.seekable import SeekableZstd
 from tests.indexing import index
 from tests.layouts import append, message, trace
@@ -73,7 +73,7 @@ def test_reading_at_a_place_leaves_the_position_alone(tmp_path: Path, monkeypatc
     descriptor = os.open(tmp_path / "a.jsonl", os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         os.lseek(descriptor, 4, os.SEEK_SET)
-        assert [files.read_at(descriptor, 3, place) for place in (0, 8, 99)] == [b"012", b"89", b""]
+        assert [readers.read_at(descriptor, 3, place) for place in (0, 8, 99)] == [b"012", b"89", b""]
         assert os.read(descriptor, 2) == b"45"
     finally:
         os.close(descriptor)
@@ -95,7 +95,7 @@ def test_packed_files_are_read_without_pread(has_table: bool, tmp_path: Path, mo
     else:
         file.with_suffix(".jsonl.zst").write_bytes(zstandard.compress(content))
         file.unlink()
-    packed = files.PlainFile(os.open(tmp_path / "a.jsonl.zst", os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+    packed = readers.PlainFile(os.open(tmp_path / "a.jsonl.zst", os.O_RDONLY | getattr(os, "O_BINARY", 0)))
     reader = SeekableZstd(packed, "a")
     try:
         assert [reader.pread(5, place) for place in (100, 0, len(content) - 5)] == [

@@ -14,8 +14,9 @@ import msgspec
 
 from ...model import Trajectory
 from ..base import Locator, LocatorError
-from ..files import ByteReader, open_shard, read_place
+from ..files import open_shard, read_place
 from ..places import Root
+from ..readers import ByteReader
 from .branches import branches_of, recorded_tools
 from .layout import TOKEN_LAYOUTS
 from .load import decoded_object, pick

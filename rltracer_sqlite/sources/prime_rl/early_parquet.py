@@ -8,8 +8,9 @@ from typing import Any
 from ...amounts import plural
 from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
 from ..byte_file import ByteFile
-from ..files import ByteReader, open_shard
+from ..files import open_shard
 from ..places import Root
+from ..readers import ByteReader
 from ..table.parquet import INSTALL, ParquetError, batched_rows, decoding
 from .samples import Batch, Found, Sample, finite
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import msgpack
 
 from ..base import NotRollouts
-from ..files import MAX_RECORD_BYTES, ByteReader, refuse_pointer
+from ..files import MAX_RECORD_BYTES, refuse_pointer
+from ..readers import ByteReader
 
 BLOCK = 1 << 20
 HEADER_BYTES = 32

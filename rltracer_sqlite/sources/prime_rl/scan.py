@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from ..base import Entry, NotRollouts, Position, Problem, Scanned, Shard, Update
-from ..files import LFS_POINTER, ByteReader, open_shard, refuse_pointer
+from ..files import LFS_POINTER, open_shard, refuse_pointer
 from ..lines import Line, Tail, complete_lines, decode_leniently
 from ..places import Root
+from ..readers import ByteReader
 from .entries import trace_entries, update
 from .record_types import Record, kind
 from .records import copied, read_leniently, read_record

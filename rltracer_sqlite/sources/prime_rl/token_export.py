@@ -10,8 +10,8 @@ import msgspec
 from ...amounts import plural
 from ...tokens.streams import first_of_trained
 from ..base import LocatorError, Position, Problem
-from ..files import ByteReader
 from ..lines import Line, Tail, complete_lines, decode_leniently
+from ..readers import ByteReader
 from .microbatch import COMMIT_BYTES, COMMIT_RECORDS
 from .samples import Batch, Found, Sample
 

@@ -9,8 +9,9 @@ from ...tokens.streams import trained_runs
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools, names_json
 from ..base import Entry, Misfit, Position, Problem, Scanned, Shard, Update
-from ..files import ByteReader, open_shard
+from ..files import open_shard
 from ..places import Root
+from ..readers import ByteReader
 from ..values import integer, kept_text, place_uid, recorded_uid, short
 from .microbatch import micro_batches
 from .msgpack_frames import read_beginning

@@ -12,8 +12,9 @@ from typing import IO, Any, cast
 
 from ..base import LocatorError, NotRollouts, Position, Problem
 from ..byte_file import ByteFile
-from ..files import ByteReader, open_shard
+from ..files import open_shard
 from ..places import Root
+from ..readers import ByteReader
 from .microbatch import PAD_ID
 from .samples import Batch, Found, Sample, finite
 from .torch_pickle import TensorView, read_tensors

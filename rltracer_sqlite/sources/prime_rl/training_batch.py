@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..base import LocatorError, Position, Problem
-from ..files import ByteReader
+from ..readers import ByteReader
 from .fields import NUMBERS, Fields, split_record
 from .generations import training_sample_fields
 from .microbatch import COMMIT_RECORDS, stopped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..files import ByteReader
+from ..readers import ByteReader
 
 PIECE = 1 << 20
 SPACE = b" \t\r\n\xef\xbb\xbf"

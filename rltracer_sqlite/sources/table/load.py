@@ -9,8 +9,9 @@ from ...model import Message, Trajectory
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
 from ..base import CHANGED, Locator, LocatorError, Shard
 from ..conversation import trajectory_of
-from ..files import ByteReader, read_bytes, read_place
+from ..files import read_bytes, read_place
 from ..places import Root
+from ..readers import ByteReader
 from ..values import logprob_summary
 from .entries import Place, Reading, read_row, read_words
 from .mapping import Mapping, Shape

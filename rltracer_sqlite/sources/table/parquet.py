@@ -9,8 +9,9 @@ from typing import Any
 
 from ..base import LocatorError, SourceError
 from ..byte_file import ByteFile
-from ..files import ByteReader, open_shard
+from ..files import open_shard
 from ..places import Root
+from ..readers import ByteReader
 from .rows import Row
 
 INSTALL = "pip install 'datasette-rltracer[parquet]'"

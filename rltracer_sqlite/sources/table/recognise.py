@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ..base import Shard, SourceError
-from ..files import MAX_RECORD_BYTES, ByteReader, open_shard
+from ..files import MAX_RECORD_BYTES, open_shard
 from ..lines import Tail, complete_lines
 from ..places import Root, base_folder
+from ..readers import ByteReader
 from .files import MOST_VISITED, candidates, describe
 from .framing import array_elements, is_array
 from .mapping import Mapping

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ...amounts import plural
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Position, Problem, Shard
-from ..files import LFS_POINTER, MAX_RECORD_BYTES, ByteReader, open_shard, refuse_pointer
+from ..files import LFS_POINTER, MAX_RECORD_BYTES, open_shard, refuse_pointer
 from ..lines import Tail, complete_lines
 from ..places import Root
+from ..readers import ByteReader
 from .entries import Place
 from .framing import array_elements, is_array
 from .joined import Finding, Read, Remark

@@ -14,7 +14,7 @@ from .mapping import Mapping
 if TYPE_CHECKING:
     from ...model import Message, Trajectory
     from ...tokens.tokenizer import TextTokenizer
-    from ..files import ByteReader
+    from ..readers import ByteReader
 
 WHOLE = ("sqlite", "parquet", "json")  # layouts of files that are read as a whole; JSON may be one array
 
