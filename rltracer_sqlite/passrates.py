@@ -161,15 +161,8 @@ def _effective_size(rate: float, variance: float | None, prompts: int, limit: in
     return min(max(rate * (1 - rate) / variance, 1), limit)
 
 
-def window_of(step: int | None, first: int | None, size: int | None) -> int | None:
-    """Return the number of the window that holds a step; windows begin at `first`, and no size means one window."""
-    if step is None or first is None:
-        return None
-    return (step - first) // size if size else 0
-
-
 def window_steps(window: int | None, first: int | None, size: int | None) -> tuple[int | None, int | None]:
-    """Return the first and last step of a window; no last step where one window holds all."""
+    """Return the first and last step of a window, from 0; windows begin at `first`, and no size means one for all."""
     if window is None or first is None:
         return None, None
     return (first + window * size, first + window * size + size - 1) if size else (first, None)

@@ -7,8 +7,8 @@ from typing import Any
 
 from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.model import Trajectory
-from rltracer_sqlite.sources.base import Entry, Position, Problem, Scanned, Shard
-from rltracer_sqlite.sources.prime_rl.scan import scan_lines
+from rltracer_sqlite.sources.base import Entry, Problem, Scanned, Shard
+from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from tests.indexing import index, rows
 from tests.layouts import append, line, message
 
@@ -25,7 +25,7 @@ def replaced(record: dict[str, Any], name: str, odd: bytes) -> bytes:
 def scanned(tmp_path: Path, *lines: bytes, shard: Shard = SHARD) -> list[Scanned]:
     append(tmp_path / shard.file)
     (tmp_path / shard.file).write_bytes(b"".join(lines))
-    return list(scan_lines(tmp_path, shard, Position()))
+    return list(PrimeRLSource().scan(tmp_path, shard))
 
 
 def only_entry(tmp_path: Path, data: bytes) -> tuple[Entry, list[str]]:

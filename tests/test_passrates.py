@@ -21,7 +21,6 @@ from rltracer_sqlite.passrates import (
     pass_rate,
     success_column,
     wilson_interval,
-    window_of,
     window_steps,
 )
 
@@ -101,13 +100,17 @@ def test_mean_of_rates_agrees_where_all_prompts_weigh_the_same(counts):
 
 
 @pytest.mark.parametrize(
-    ("step", "first", "size", "window"),
-    [(1, 1, 40, 0), (40, 1, 40, 0), (41, 1, 40, 1), (0, 0, 10, 0), (9, 0, 10, 0), (7, 3, None, 0), (None, 1, 5, None)],
+    ("window", "first", "size", "steps"),
+    [
+        (0, 1, 40, (1, 40)),
+        (1, 1, 40, (41, 80)),
+        (0, 0, 10, (0, 9)),
+        (0, 3, None, (3, None)),
+        (None, 1, 5, (None, None)),
+    ],
 )
-def test_windows(step, first, size, window):
-    assert window_of(step, first, size) == window
-    begin, end = window_steps(window, first, size)
-    assert step is None or begin <= step <= (end if end is not None else step)
+def test_windows(window, first, size, steps):
+    assert window_steps(window, first, size) == steps
 
 
 def test_bins_are_exact_at_their_edges():

@@ -21,7 +21,6 @@ from rltracer_sqlite.passrates import (
     pass_at_k,
     pass_bin,
     pass_rate,
-    window_of,
     window_steps,
 )
 
@@ -49,6 +48,13 @@ def index_of(rows):
         with closing(sqlite3.connect(path)) as connection:
             connection.row_factory = sqlite3.Row
             yield connection
+
+
+def window_of(step, first, size):
+    """Return the number of the window that holds a step; windows begin at `first`, and no size means one for all."""
+    if step is None or first is None:
+        return None
+    return (step - first) // size if size else 0
 
 
 def counted(rows, size, threshold=1.0):

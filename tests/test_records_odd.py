@@ -11,7 +11,7 @@ import pytest
 
 from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.sources.base import Entry, Position
-from rltracer_sqlite.sources.prime_rl.scan import scan_lines
+from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from tests.indexing import index, rows, value
 from tests.layouts import append, episode, line, trace, v0_row
 from tests.record_scans import FILE, SAID, SHARD, replaced
@@ -70,7 +70,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
 @pytest.mark.threat("T2")
 def test_every_odd_line_is_a_row_or_a_problem(odd: tuple[Path, list[bytes]]) -> None:
     folder, lines = odd
-    found = list(scan_lines(folder / "run", SHARD, Position()))
+    found = list(PrimeRLSource().scan(folder / "run", SHARD))
     told = {part.line for part in found if not isinstance(part, Position)}
     good = {part.uid for part in found if isinstance(part, Entry)}
     assert told == set(range(1, 2 * len(lines) + 1))

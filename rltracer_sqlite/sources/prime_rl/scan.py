@@ -48,11 +48,6 @@ class Unknown(msgspec.Struct, gc=False):
 Found = Entry | Update | Problem | Unknown | Position
 
 
-def scan_lines(root: Root, shard: Shard, start: Position) -> Iterator[Scanned]:
-    """Yield what a shard holds from `start` on. Raises NotRollouts when its first lines show that it holds none."""
-    return joined_lines(shard, start, line_findings(root, shard, start))
-
-
 def line_findings(root: Root, shard: Shard, start: Position, stop: int | None = None) -> Iterator[Found]:
     """Yield what each line says that begins before `stop`, and the position behind the last of them.
 
