@@ -31,14 +31,12 @@ from trajectories where prompt_group_id = :group and {where} order by {order} li
 """
 
 
-def rows_query(
-    group: int, selection: Selection, rewards: Sequence[tuple[str, str]], start: int = 0, size: int = ROWS_ON_A_PAGE
-) -> Query:
+def rows_query(group: int, selection: Selection, rewards: Sequence[tuple[str, str]], start: int) -> Query:
     """Return the query for trajectories of a prompt group; `rewards` are (column, name) of named rewards."""
     where, parameters = selection.where()
     columns = "".join(f"{escape_sqlite(column)}, " for column, _ in rewards)
     text = ROWS.format(
-        rewards=columns, derived=DERIVED, where=where, order=selection.ordering(), size=size, start=start
+        rewards=columns, derived=DERIVED, where=where, order=selection.ordering(), size=ROWS_ON_A_PAGE, start=start
     )
     return Query(text, {**parameters, "group": group})
 

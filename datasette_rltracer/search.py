@@ -119,11 +119,11 @@ async def _results(
     }
 
 
-def results_query(selection: Selection, match: str, start: int, size: int = RESULTS_ON_A_PAGE) -> Query:
+def results_query(selection: Selection, match: str, start: int) -> Query:
     """Return the query for the trajectories that match and pass the filters, from place `start` on."""
     where, parameters = selection.where()
     order = selection.ordering() if selection.order else NEWEST_FIRST
-    return Query(found_rows(where, size, start, order), {**parameters, "match": match})
+    return Query(found_rows(where, RESULTS_ON_A_PAGE, start, order), {**parameters, "match": match})
 
 
 def summary_query(selection: Selection, match: str) -> Query:

@@ -96,10 +96,10 @@ def first_words(text: str, limit: int = 90) -> str:
     return (line[:end] if end > 0 else line[: limit - 1]).rstrip() + "…"
 
 
-def json_text(value: Any, indent: int | None = 2) -> str:
+def json_text(value: Any) -> str:
     """Return a decoded value as JSON text to read."""
     try:
-        return json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
+        return json.dumps(value, ensure_ascii=False, indent=2, default=repr)
     except (RecursionError, ValueError):
         return TOO_DEEP
 

@@ -14,6 +14,7 @@ from rltracer_sqlite.sources import lines
 from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.lines import Line, Tail, complete_lines, decode_leniently, reencoded
+from tests.memory_reader import MemoryReader
 
 PIECES = [
     b"\n",
@@ -29,28 +30,6 @@ PIECES = [
     b"{}",
 ]
 ANY_BYTES = st.lists(st.sampled_from(PIECES) | st.binary(max_size=20), max_size=40).map(b"".join)
-
-
-class MemoryReader:
-    """Bytes in memory that give at most `most` of them at once, as some file systems do."""
-
-    def __init__(self, data: bytes, most: int = 1 << 30) -> None:
-        self.data, self.most, self.reads = data, most, 0
-
-    def size(self) -> int:
-        return len(self.data)
-
-    def pread(self, length: int, offset: int) -> bytes:
-        return self.data[offset : offset + length]
-
-    def read_into(self, target: memoryview, offset: int) -> int:
-        part = self.data[offset : offset + min(len(target), self.most)]
-        target[: len(part)] = part
-        self.reads += 1
-        return len(part)
-
-    def close(self) -> None:
-        pass
 
 
 def framed(reader: MemoryReader, start: int = 0) -> Iterator[tuple[int, bytes] | Tail]:

@@ -10,30 +10,10 @@ import msgspec
 from rltracer_sqlite.sources import lines
 from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.lines import Tail, complete_lines, decode_leniently, reencoded
+from tests.memory_reader import MemoryReader
 
 from ..invariants import patched
 from ..target import Target
-
-
-class MemoryReader:
-    """Bytes in memory that give at most `most` of them at once, as some file systems do."""
-
-    def __init__(self, data: bytes, most: int) -> None:
-        self.data, self.most = data, most
-
-    def size(self) -> int:
-        return len(self.data)
-
-    def pread(self, length: int, offset: int) -> bytes:
-        return self.data[offset : offset + length]
-
-    def read_into(self, target: memoryview, offset: int) -> int:
-        part = self.data[offset : offset + min(len(target), self.most)]
-        target[: len(part)] = part
-        return len(part)
-
-    def close(self) -> None:
-        pass
 
 
 def check_framing(data: bytes) -> None:

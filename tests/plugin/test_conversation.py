@@ -7,6 +7,7 @@ import pytest
 from datasette_rltracer import conversation
 from datasette_rltracer.conversation import paired_results, read_page
 from datasette_rltracer.parts import IMAGE_LIMIT, MOST_PARTS, read_parts, split_thoughts
+from datasette_rltracer.raw_text import read_raw_page
 from rltracer_sqlite.messages import normal_message
 
 from .conftest import PIXEL, tool_conversation
@@ -138,16 +139,17 @@ def test_a_long_text_is_cut_unless_it_is_asked_for_in_full():
     assert not turn.parts[0].text.is_cut
 
 
-def test_many_messages_come_in_pages_that_leave_none_out():
+@pytest.mark.parametrize("read", [read_page, read_raw_page])
+def test_many_messages_come_in_pages_that_leave_none_out(read):
     messages = [{"role": "user", "content": str(n)} for n in range(450)]
     seen, start = [], 0
     while start is not None:
-        page = read_page(messages, start)
+        page = read(messages, start)
         seen += [turn.number for turn in page.turns]
         start = page.following
     assert seen == list(range(450))
-    assert (read_page(messages, 200).preceding, read_page(messages, 200).before) == (0, 199)
-    assert read_page(messages, 10_000).turns == []
+    assert (read(messages, 200).preceding, read(messages, 200).before) == (0, 199)
+    assert read(messages, 10_000).turns == []
 
 
 def test_a_page_of_long_messages_ends_early():

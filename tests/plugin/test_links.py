@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import sqlite3
+from contextlib import closing
 
 import pytest
 from datasette.app import Datasette
@@ -17,6 +18,13 @@ PAGE = "/-/rltracer/run/trajectory"
 
 def cell(page, column):
     return re.search(rf'<td class="col-{column}[^"]*">(.*?)</td>', page, re.DOTALL)[1].strip()
+
+
+def with_change(folder, sql):
+    """Return a Datasette for the index in a folder, after a change of its rows."""
+    with closing(sqlite3.connect(folder / "run.sqlite")) as connection, connection:
+        connection.execute(sql)
+    return Datasette([str(folder / "run.sqlite")])
 
 
 @pytest.mark.parametrize("column", ["uid", "preview"])
@@ -55,11 +63,8 @@ async def test_a_cell_that_names_something_leads_to_its_page(datasette, path, co
 
 
 async def test_a_cell_without_a_value_has_no_link(folder):
-    connection = sqlite3.connect(folder / "run.sqlite")
-    connection.execute("update trajectories set step = null, prompt_group_id = null")
-    connection.commit()
-    connection.close()
-    page = await get(Datasette([str(folder / "run.sqlite")]), "/run/trajectories?_size=1")
+    changed = with_change(folder, "update trajectories set step = null, prompt_group_id = null")
+    page = await get(changed, "/run/trajectories?_size=1")
     assert OURS not in cell(page, "step") + cell(page, "prompt_group_id")
 
 
@@ -79,11 +84,7 @@ async def test_counts_lead_to_the_rows_that_they_count(datasette, table, column,
 
 
 async def test_a_missing_step_is_asked_for_as_null(folder):
-    connection = sqlite3.connect(folder / "run.sqlite")
-    connection.execute("update steps set step = null, split = null")
-    connection.commit()
-    connection.close()
-    page = await get(Datasette([str(folder / "run.sqlite")]), "/run/steps")
+    page = await get(with_change(folder, "update steps set step = null, split = null"), "/run/steps")
     assert "step__isnull=1&amp;split__isnull=1" in cell(page, "trajectories")
 
 

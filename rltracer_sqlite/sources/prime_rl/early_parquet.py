@@ -41,19 +41,27 @@ def load_parquet_row(root: Root, path: str, item: int | None) -> Sample:
     """Return one row by its number, reading its row group only. Raises LocatorError."""
     try:
         with open_shard(root, path) as reader:
-            table, first = _opened(reader, path), 0
+            table = _opened(reader, path)
             with decoding():
-                for group in range(table.num_row_groups if item is not None else 0):
-                    rows = table.metadata.row_group(group).num_rows
-                    if first <= (item or 0) < first + rows:
-                        part = table.read_row_group(group, columns=_columns(table)).slice((item or 0) - first, 1)
-                        return _sample(part.to_pylist()[0], item)[0]
-                    first += rows
+                row = _row(table, item) if item is not None else None
+                if row is not None:
+                    return _sample(row, item)[0]
     except (ParquetError, ValueError) as error:
         raise LocatorError(f"{path} cannot be read: {error}.") from None
     except NotRollouts as error:
         raise LocatorError(f"{path} has changed since it was indexed: {error}. Index the run again.") from None
     raise LocatorError(f"{path} has no row {item} any more. Index the run again.")
+
+
+def _row(table: Any, item: int) -> Any:
+    """Return a row by its number, or None where there is none."""
+    first = 0
+    for group in range(table.num_row_groups):
+        rows = table.metadata.row_group(group).num_rows
+        if first <= item < first + rows:
+            return table.read_row_group(group, columns=_columns(table)).slice(item - first, 1).to_pylist()[0]
+        first += rows
+    return None
 
 
 def _opened(reader: ByteReader, name: str) -> Any:

@@ -114,18 +114,23 @@ def _windows(root: Root, path: str, number: int) -> Iterator[Window]:
             if number >= end:
                 first = end
                 continue
-            with decoding():
-                batches = table.iter_batches(batch_size=ROWS, row_groups=[group])
-            while True:
-                with decoding():
-                    batch = next(batches, None)
-                if batch is None:
-                    break
+            for batch in _batches(table, group):
                 if first + batch.num_rows > number:
                     with decoding():
                         rows = [_without_nan(row) for row in batch.to_pylist()]
                     yield Window(path, first, rows, numbers)
                 first += batch.num_rows
+
+
+def _batches(table: Any, group: int) -> Iterator[Any]:
+    with decoding():
+        batches = table.iter_batches(batch_size=ROWS, row_groups=[group])
+    while True:
+        with decoding():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def _opened(reader: ByteReader, name: str) -> Any:
