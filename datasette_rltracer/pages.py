@@ -6,8 +6,7 @@ import asyncio
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,8 +27,8 @@ from .frame import render
 from .group_selection import order_words, selections
 from .lens import read_lens
 from .lists import answers, bounded
-from .reading import reading_context, view_of
-from .rows import Episode, Group, episode_traces, prompt_group, trajectory_by_uid
+from .reading import Found, reading_context, view_of
+from .rows import episode_traces, prompt_group, trajectory_by_uid
 from .selection import NO_NEIGHBOURS, in_words, neighbours
 from .stream import PatientResponse
 from .text import reindented
@@ -42,23 +41,6 @@ LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
 }
-
-
-@dataclass(frozen=True)
-class Found:
-    """A row of the index, and its trajectory or else the `problem` that keeps it from being read."""
-
-    row: dict[str, Any]
-    trajectory: Trajectory | None = None
-    problem: str | None = None
-    status: int = 200
-    episode: Episode | None = None
-    group: Group | None = None  # in the order that the address asks for
-    order: str = ""  # that order in words
-    beside: Mapping[str, Any] | None = None  # the neighbours among the trajectories of the group that pass the filters
-    beside_groups: Mapping[str, Any] | None = None  # and those of the group
-    row_filters: Sequence[str] = ()  # what its neighbours pass, in words
-    carried: Sequence[tuple[str, str]] = ()  # the filters and orders in the address
 
 
 def routes() -> list[tuple[str, Any]]:

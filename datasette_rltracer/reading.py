@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rltracer_sqlite.model import Trajectory
 
 from .access import place
 from .addresses import static_url
@@ -15,17 +17,32 @@ from .find import find_context, find_in
 from .frame import STYLES, step_words, trail
 from .lens import LENS_NAMES, LensPage, may_have_tokens
 from .raw_text import read_raw_page
+from .rows import Episode, Group
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
-
-if TYPE_CHECKING:
-    from .pages import Found
 
 MOST_ERRORS = 20
 MOST_TOOLS = 200
 LONGEST_ASKED = 60  # characters of an address that a sentence repeats
 SHORT_TEXT = 4_000  # characters of an error or of a tool's definition
 VIEWS = ("conversation", "raw", "tokens")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A row of the index, and its trajectory or else the `problem` that keeps it from being read."""
+
+    row: dict[str, Any]
+    trajectory: Trajectory | None = None
+    problem: str | None = None
+    status: int = 200
+    episode: Episode | None = None
+    group: Group | None = None  # in the order that the address asks for
+    order: str = ""  # that order in words
+    beside: Mapping[str, Any] | None = None  # the neighbours among the trajectories of the group that pass the filters
+    beside_groups: Mapping[str, Any] | None = None  # and those of the group
+    row_filters: Sequence[str] = ()  # what its neighbours pass, in words
+    carried: Sequence[tuple[str, str]] = ()  # the filters and orders in the address
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from .places import DATABASES, RUN
 
 if TYPE_CHECKING:
     from ..sources.places import Root
-    from .indexing import Options
+    from .asked import Options
 
 
 @click.command(context_settings=CONTEXT)
@@ -82,7 +82,8 @@ def command(
       rltracer-index run.sqlite /data/my-run --success 'rewards.correct.score>=1'
       rltracer-index run.sqlite /data/my-run --watch
     """
-    from .indexing import Options, found_tokenizer
+    from .asked import Options
+    from .indexing import found_tokenizer
 
     if others["name"] and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")

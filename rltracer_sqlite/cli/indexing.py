@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -21,27 +20,9 @@ if TYPE_CHECKING:
     from ..index.refresh import Refreshed
     from ..sources.base import Source
     from ..sources.places import Root
+    from .asked import Options
 
     Sources = list[tuple[Root, Source]]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line asked for, beside the database and the runs."""
-
-    steps: Callable[[int | None], bool]
-    asked_steps: str | None  # as they were written
-    rule: tuple[str, float] | None
-    discover: bool
-    name: str | None
-    tokenizer: str | None
-    layout: str | None
-    mapping: Path | None
-    fts: bool
-    rebuild: bool
-    quiet: bool
-    jobs: int | None
-    executor: str | None
 
 
 def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> bool:

@@ -16,7 +16,7 @@ from .say import say
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
     from ..sources.places import Root
-    from .indexing import Options
+    from .asked import Options
 
 MAX_ASIDE = 10
 OWN_TOKENIZERS = ("tokenizer/tokenizer.json", "tokenizer.json")  # where a run may keep its tokenizer

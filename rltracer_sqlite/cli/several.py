@@ -11,7 +11,7 @@ from ..amounts import listed
 if TYPE_CHECKING:
     from ..sources.base import Source
     from ..sources.places import Root
-    from .indexing import Options
+    from .asked import Options
 
 TELLS_ALL = {"prime-rl", "workflow"}  # sources that tell every file which they do not read
 MOST_FOLDERS = 50  # of one folder that are looked into for runs of different systems

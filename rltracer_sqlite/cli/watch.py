@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..search.refresh import Progress
     from ..sources.places import Root
     from ..stopping import Stopping
-    from .indexing import Options
+    from .asked import Options
 
 
 class Status:
