@@ -229,12 +229,8 @@ def _counted(tokens: Tokens, values: Values) -> str:
     missing = sum(value is None for value, is_sampled in zip(values, tokens.mask, strict=True) if is_sampled)
     others = len(tokens) - sampled
     beside = known - (sampled - missing)
-    said = f"missing for {number(missing)} of {number(sampled)} sampled tokens"
-    rest = (
-        f"{number(beside)} of {number(others)} others have one"
-        if beside
-        else f"none of the {number(others)} others has one"
-    )
+    said = f"missing for {number(missing)} of {counted(sampled, 'sampled token')}"
+    rest = f"{number(beside) if beside else 'none'} of {counted(others, 'other')} with one"
     return f"{said}; {rest}" if others else said
 
 

@@ -141,17 +141,10 @@ def parse_steps(text: str | None) -> Callable[[int | None], bool]:
 
 def parse_success(text: str) -> tuple[str, float]:
     """Return (path, threshold) of a success rule such as 'rewards.reward.score >= 0.5'."""
-    from ..passrates import SuccessRuleError, parse_rule
+    from .success import parse_option
 
-    try:
-        if ">=" in text:
-            rule = parse_rule(text)
-            return rule.path, rule.threshold
-    except SuccessRuleError:
-        pass
-    raise click.BadParameter(
-        f"{text!r} is no rule; write PATH>=VALUE, for example reward>=0.5.", param_hint="--success"
-    )
+    rule = parse_option(text, "--success")
+    return rule.path, rule.threshold
 
 
 def _refuse_swapped(database: Path, roots: tuple[Root, ...]) -> None:

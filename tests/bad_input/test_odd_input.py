@@ -52,7 +52,7 @@ def test_a_mapping_that_fits_no_file_leaves_no_database(run: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("rule", ["reward>=1e999", "reward>=-1e999", "reward>=nan", "reward>=inf"])
 def test_a_threshold_is_finite(run: Path, tmp_path: Path, rule: str) -> None:
-    assert "is no rule" in sentence(indexed(tmp_path / "x.sqlite", run, "--success", rule), 2)
+    assert "Cannot read the rule" in sentence(indexed(tmp_path / "x.sqlite", run, "--success", rule), 2)
     assert not (tmp_path / "x.sqlite").exists()
 
 
