@@ -38,7 +38,7 @@ from tests.index_factory import make_index
             1,
             "env code-explained, pictures, shell-jobs, word-problems.",
         ),
-        (["inspect", "{db}", "--step", "7", "--split", "eval"], 1, "It has split eval, train; steps 1 to 8."),
+        (["inspect", "{db}", "--step", "7", "--split", "eval"], 1, "It has steps 4, 8 with split eval."),
         (["inspect", "{db}", "--prompt", "14", "--split", "eval"], 1, "in steps 2, 4–5, 7–8 of split train."),
         (["inspect", "{db}", "--split", "eval", "--trajectory", "3"], 2, "--split and --trajectory ask for different"),
         (["inspect", "nope.sqlite"], 1, "Make it with: rltracer-index nope.sqlite RUN"),

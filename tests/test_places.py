@@ -23,7 +23,7 @@ def database(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--steps", "9"], "demo has no trajectory with split train, step 9. It has split train; steps 1 to 3."),
+        (["--steps", "9"], "demo has no trajectory with split train, step 9. It has steps 1–3 with split train."),
         (["--steps", "7-", "--split", "any"], "demo has no trajectory with steps from 7 on. It has steps 1 to 3."),
         (["--split", "eval"], "demo has no trajectory with split eval. It has split train."),
     ],

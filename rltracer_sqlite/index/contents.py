@@ -6,13 +6,15 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from ..amounts import listed, plural
+from ..amounts import listed, plural, ranges
 
 MOST_READ = 1000  # names of splits or environments, of which a sentence lists the first few
-ASKED = """
-run_id = :run and (:split is null or split is :split or (:split = 'train' and split is null and :unknown_is_train))
+KIND = """
+(:split is null or split is :split or (:split = 'train' and split is null and :unknown_is_train))
     and (:env is null or env is :env)
-    and (:first is null or step >= :first) and (:last is null or step <= :last)
+"""
+ASKED = f"""
+run_id = :run and {KIND} and (:first is null or step >= :first) and (:last is null or step <= :last)
 """
 
 
@@ -70,16 +72,22 @@ def _steps(first: int | None, last: int | None) -> str:
 
 def _has(connection: sqlite3.Connection, run_ids: Sequence[int], asked: dict[str, Any], schema: str) -> str:
     """Return what there is of the kinds of things that are asked for."""
-    runs = f"run_id in ({', '.join('?' * len(run_ids))})"
+    # Ids are whole numbers of our own, and there may be more of them than a statement takes parameters.
+    groups = f"{schema}.prompt_groups where run_id in ({', '.join(map(str, run_ids))})"
+    if not connection.execute(f"select 1 from {groups} limit 1").fetchone():
+        return "none at all"
+    wants_steps = asked.get("first") is not None or asked.get("last") is not None
+    if wants_steps and (kind := _wanted({**asked, "first": None, "last": None})):
+        values = {"split": None, "env": None, "unknown_is_train": False, **asked}
+        found = connection.execute(f"select distinct step from {groups} and {KIND} and step is not null", values)
+        if steps := ranges(step for (step,) in found):
+            return f"step{'s' if not steps.isdecimal() else ''} {steps}{kind}"
     told = []
     for what in ("split", "env"):
         if asked.get(what) is not None:
-            sql = f"select distinct {what} from {schema}.prompt_groups where {runs} order by 1 limit {MOST_READ}"
-            names = [str(name or "not recorded") for (name,) in connection.execute(sql, run_ids)]
-            told += [f"{what} {listed(names)}"] if names else []
-    if asked.get("first") is not None or asked.get("last") is not None:
-        sql = f"select min(step), max(step) from {schema}.prompt_groups where {runs}"
-        first, last = connection.execute(sql, run_ids).fetchone()
+            names = connection.execute(f"select distinct {what} from {groups} order by 1 limit {MOST_READ}")
+            told.append(f"{what} {listed(str(name or 'not recorded') for (name,) in names)}")
+    if wants_steps:
+        first, last = connection.execute(f"select min(step), max(step) from {groups}").fetchone()
         told += [] if first is None else [_steps(first, last)]
-    is_empty = not connection.execute(f"select 1 from {schema}.prompt_groups where {runs} limit 1", run_ids).fetchone()
-    return "none at all" if is_empty else "; ".join(told) or "no steps"
+    return "; ".join(told) or "no steps"
