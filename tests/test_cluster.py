@@ -24,7 +24,7 @@ ONE = "rollouts/step_1/train/all/traces.jsonl"
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Any]:
     """A cluster of two processes."""
-    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**settings, silence_logs="CRITICAL") as running:
         yield running
 
@@ -117,7 +117,7 @@ class Scaling(io.StringIO):
 
 def test_waiting_for_workers_is_told_once(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "PATIENT_SECONDS", 0.1)
-    settings = {"n_workers": 0, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 0, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**settings, silence_logs="CRITICAL", protocol="tcp") as empty:
         told = Scaling(empty)
         monkeypatch.setattr("sys.stderr", told)
