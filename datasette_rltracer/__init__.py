@@ -27,6 +27,7 @@ from . import (
     links,
     live,
     menus,
+    missing,
     overview,
     pages,
     run_page,
@@ -100,6 +101,11 @@ def register_routes(datasette):
             *serve.routes(datasette),
         ]
     )
+
+
+@hookimpl
+def handle_exception(datasette, request, exception):
+    return lambda: missing.answer(datasette, request, exception)
 
 
 @hookimpl

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import BadRequest, Forbidden, NotFound
 
 from . import compat
-from .indexes import is_rollout_index
+from .indexes import is_known_index, is_rollout_index
 
 PLUGIN = "datasette-rltracer"
 DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
+MOST_INDEXES = 20  # that a page names
 LARGEST_ID = 2**63 - 1
 
 
@@ -20,14 +22,29 @@ async def permitted_index(datasette: Any, request: Any, *tables: str) -> str:
 
     Raises NotFound or Forbidden.
     """
+    return await permitted_index_at(datasette, request, request.url_vars["database"], *tables)
+
+
+async def permitted_index_at(datasette: Any, request: Any, route: str, *tables: str) -> str:
+    """Return the same for a database by how an address has its name."""
     try:
-        database = str(datasette.get_database(route=tilde_decode(request.url_vars["database"])).name)
+        database = str(datasette.get_database(route=tilde_decode(route)).name)
     except KeyError:
         raise NotFound("There is no database of this name.") from None
     await may_view(datasette, request, database, "trajectories", *tables)
     if not await is_rollout_index(datasette, database):
         raise NotFound("This database is no index of rollouts.")
     return database
+
+
+async def permitted_indexes(datasette: Any, request: Any, *tables: str) -> list[str]:
+    """Return the names of the indexes of which the visitor may view these tables and `trajectories`, the first ones."""
+    found = []
+    for name in [name for name in datasette.databases if is_known_index(datasette, name)][:MOST_INDEXES]:
+        with suppress(Forbidden):
+            await may_view(datasette, request, name, "trajectories", *tables)
+            found.append(name)
+    return found
 
 
 async def may_view(datasette: Any, request: Any, database: str, *tables: str) -> None:

@@ -18,8 +18,10 @@ from rltracer_sqlite.passrates import WINDOW_SIZES
 from . import compat
 from .access import DATABASE, integer, permitted_index
 from .addresses import own_url, run_url, static_url
+from .filter_names import refuse_unknown_options
 from .frame import STYLES, render
 from .lists import bounded, sql_url
+from .missing import NotThere, no_run
 
 ADDRESS = DATABASE + r"/run/(?P<run>\d+)/charts"
 DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
@@ -34,6 +36,7 @@ union all
 select 'env', env from step_values where run_id = :run_id and env is not null group by env
 """
 MOST_CHOICES = 200
+OPTIONS = ("split", "env", "step", "step__gte", "step__lte", "_window")
 
 
 def routes() -> list[tuple[str, Any]]:
@@ -86,7 +89,8 @@ async def charts_fragment(datasette: Any, request: Any, database: str, run_id: i
 async def chart_page(datasette: Any, request: Any) -> Response:
     """Answer with one chart and nothing else, under a strict content security policy."""
     database, run = await _permitted_run(datasette, request)
-    figure = _figure(datasette, database, _chart(request), _filters(request, run["id"]))
+    filters = _filters(request, run["id"])
+    figure = _figure(datasette, database, _chart(datasette, database, request, filters), filters)
     html = f"""<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
@@ -107,7 +111,8 @@ async def chart_json(datasette: Any, request: Any) -> Response:
     """Answer with what the browser draws from: spec, rows, words, colours, and where marks and the SQL link lead."""
     try:
         database, run = await _permitted_run(datasette, request)
-        chart, filters = _chart(request), _filters(request, run["id"])
+        filters = _filters(request, run["id"])
+        chart = _chart(datasette, database, request, filters)
         query, rows = await _rows(datasette, database, chart, filters)
     except (BadRequest, Forbidden, NotFound) as error:
         return Response.json({"ok": False, "error": str(error)}, status=error.status)
@@ -203,18 +208,20 @@ def _filters(request: Any, run_id: int) -> Filters:
     )
 
 
-def _chart(request: Any) -> str:
+def _chart(datasette: Any, database: str, request: Any, filters: Filters) -> str:
     chart = str(request.url_vars["chart"])
     if chart not in CHARTS:
-        raise NotFound(f"There is no such chart; there are {', '.join(CHARTS)}.")
+        ways = [(f"the chart {name}", _chart_url(datasette, database, name, filters)) for name in CHARTS]
+        raise NotThere(f"There is no such chart; there are {', '.join(CHARTS)}.", database, ways)
     return chart
 
 
 async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of the index in the address and the run. Raises NotFound or Forbidden."""
     database = await permitted_index(datasette, request, *DRAWN_FROM)
+    refuse_unknown_options(request, OPTIONS)
     number = integer(request.url_vars["run"])
     row = (await datasette.execute(database, "select id, name from runs where id = ?", [number])).first()
     if row is None:
-        raise NotFound("This index has no run of this number.")
+        raise await no_run(datasette, database, number)
     return database, bounded(row)

@@ -23,8 +23,10 @@ from .alignment import Alignment, align
 from .bounds import ask, load_for_page, room_for
 from .branches import branches_of
 from .facts import number
+from .filter_names import refuse_unknown_options
 from .frame import render, trail
 from .lists import bounded
+from .missing import NotThere, no_group, no_trajectory
 from .pages import explained
 from .rows import Group, best_and_worst, prompt_group
 
@@ -65,6 +67,7 @@ def routes() -> list[tuple[str, Any]]:
 async def compare_page(datasette: Any, request: Any) -> Response:
     """Answer with two trajectories, `a` and `b`; with `group` or `a` alone, lead to the usual pair."""
     database = await permitted_index(datasette, request, "runs", "shards", "prompt_groups")
+    refuse_unknown_options(request, ("a", "b", "group", "a_branch", "b_branch"))
     left, right = (_number(request, name) for name in ("a", "b"))
     if left is None or right is None:
         return await _usual_pair(datasette, database, request, left if left is not None else right)
@@ -76,15 +79,20 @@ async def compare_page(datasette: Any, request: Any) -> Response:
         sides = _read(connection, roots, left), _read(connection, roots, right)
         return *sides, prompt_group(connection, sides[0].row)
 
-    sizes = await ask(
-        datasette, database, lambda c: [(trajectory_row(c, side) or {}).get("byte_length") for side in pair]
-    )
-    async with room_for(datasette, max(size if isinstance(size, int) else 0 for size in sizes)):
+    sizes = [await _size(datasette, database, side) for side in pair]
+    async with room_for(datasette, max(sizes)):
         one, other, group = await ask(datasette, database, read)
     branches = [_branch(side, request, name) for side, name in ((one, "a_branch"), (other, "b_branch"))]
     context = await asyncio.to_thread(_context, datasette, database, one, other, group, branches)
     status = 200 if one.problem is None and other.problem is None else 404
     return await render(datasette, request, database, "compare.html", context, status)
+
+
+async def _size(datasette: Any, database: str, identity: int) -> int:
+    row = await ask(datasette, database, lambda connection: trajectory_row(connection, identity))
+    if row is None:
+        raise await no_trajectory(datasette, database, identity)
+    return row["byte_length"] if isinstance(row["byte_length"], int) else 0
 
 
 async def _usual_pair(datasette: Any, database: str, request: Any, one: int | None) -> Response:
@@ -96,9 +104,28 @@ async def _usual_pair(datasette: Any, database: str, request: Any, one: int | No
 
     best, worst = await ask(datasette, database, find)
     if best is None:
-        raise NotFound("There are no two trajectories of different reward in this prompt group to compare.")
+        raise await _no_pair(datasette, database, group, one)
     pair = (best, worst) if one is None else (one, worst if one == best else best)
     return Response.redirect(compare_url(datasette, database, *pair))
+
+
+async def _no_pair(datasette: Any, database: str, group: int | None, one: int | None) -> NotThere:
+    """Return why there is no pair: no such group or trajectory, or none of its rewards differ."""
+
+    def find(connection: sqlite3.Connection) -> int | None:
+        if group is None:
+            return (trajectory_row(connection, one or 0) or {"prompt_group_id": -1})["prompt_group_id"]
+        found = connection.execute("select id from prompt_groups where id = ?", (group,)).fetchone()
+        return found[0] if found else -1
+
+    known = await ask(datasette, database, find)
+    if known == -1:
+        return await (
+            no_trajectory(datasette, database, one or 0) if group is None else no_group(datasette, database, group)
+        )
+    ways = [] if known is None else [(f"prompt group {known}", group_url(datasette, database, known))]
+    sentence = "There are no two trajectories of different reward in this prompt group to compare."
+    return NotThere(sentence, database, ways)
 
 
 def _ends(connection: sqlite3.Connection, group: int | None, one: int | None) -> tuple[int | None, int | None]:

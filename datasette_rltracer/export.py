@@ -29,7 +29,7 @@ from .addresses import own_url
 from .bounds import Busy, ask, gates
 from .edge import refused as turned_away
 from .edge import within
-from .filter_names import is_filter_of_datasette, refuse_unknown_filters
+from .filter_names import is_filter_of_datasette, is_meaningless, refuse_unknown_filters
 from .indexes import is_known_index, is_rollout_index
 from .stream import StreamingResponse, Visitor, VisitorLeft
 
@@ -40,13 +40,8 @@ CONTENT_TYPE = "application/x-ndjson; charset=utf-8"
 LABEL = "Export training data"
 SPLITS = ("train", "eval")
 
-# What a query string says about the look of a page, not about its rows. A sort is left out because each page of a
-# sorted table sorts all of it again.
-LOOKS = {
-    "_col", "_nocol", "_size", "_shape", "_next", "_labels", "_extra", "_sort", "_sort_desc", "_sort_by_desc",
-    "_nofacet", "_nosuggest", "_nocount", "_json", "_json_infinity", "_nl", "_trace", "_ttl", "_stream", "_dl",
-    "_header", "_format",
-}  # fmt: skip
+# An order of rows is left out because each page of a sorted table sorts all of it again.
+ORDERS = {"_sort", "_sort_desc", "_sort_by_desc"}
 NUMBERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "_per_prompt": ("per_prompt", lambda text: None if text == "all" else int(text)),
     "_global_per_prompt": ("global_per_prompt", int),
@@ -111,8 +106,8 @@ def export_url(datasette: Any, database: str, table: str, pairs: Sequence[tuple[
 def filters(request: Any) -> list[tuple[str, str]]:
     """Return the part of a query string that says which rows of a table are meant."""
     pairs = parse_qsl(request.query_string, keep_blank_values=True)
-    others = LOOKS | OWN | {"_table"}
-    meant = [pair for pair in pairs if pair[0] not in others and not pair[0].startswith("_facet")]
+    others = ORDERS | OWN | {"_table"}
+    meant = [pair for pair in pairs if pair[0] not in others and not is_meaningless(pair[0])]
     return [(name, value) for name, value in meant if value or name not in FIELDS]  # a field that was left empty
 
 
@@ -139,9 +134,9 @@ def preferences(request: Any, mode: str) -> ExportPreferences:
 
 async def refuse_unknown(datasette: Any, request: Any, database: str, table: str) -> None:
     """Raise BadRequest for a name in the address that is no option, and no filter of the table's rows."""
-    sent = {name for name in request.args if name.startswith("_facet") or is_filter_of_datasette(name)}
+    sent = {name for name in request.args if is_filter_of_datasette(name)}
     columns = await datasette.databases[database].table_columns(table)
-    refuse_unknown_filters(request, table, columns, {*LOOKS, *OWN, "_table", *sent})
+    refuse_unknown_filters(request, table, columns, {*ORDERS, *OWN, "_table", *sent})
 
 
 def _read(read: Callable[[str], Any], key: str, text: str) -> Any:

@@ -17,9 +17,12 @@ STYLES = ("rltracer.css", "lists.css", "search.css")
 
 
 async def render(
-    datasette: Any, request: Any, database: str, template: str, context: dict[str, Any], status: int = 200
+    datasette: Any, request: Any, database: str | None, template: str, context: dict[str, Any], status: int = 200
 ) -> Response:
-    """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview."""
+    """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview.
+
+    Without a database the frame leads to none.
+    """
     framed = {
         "database": database,
         "stylesheets": [static_url(datasette, name) for name in STYLES],
@@ -27,10 +30,7 @@ async def render(
         "script": static_url(datasette, "reading.js"),
         "live": None,
         "live_script": static_url(datasette, "live.js"),
-        "overview_url": overview_url(datasette, database),
-        "search_url": own_url(datasette, database, "search"),
-        "export_url": own_url(datasette, database, "export"),
-        "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
+        **({} if database is None else _beside(datasette, database)),
         "trail": [],
         "number": number,
         "counted": counted,
@@ -44,6 +44,16 @@ async def render(
     }
     html = await datasette.render_template(f"rltracer/{template}", framed, request=request, view_name="rltracer")
     return Response.html(html, status=status)
+
+
+def _beside(datasette: Any, database: str) -> dict[str, str | None]:
+    """Return the addresses that stand above every page of an index."""
+    return {
+        "overview_url": overview_url(datasette, database),
+        "search_url": own_url(datasette, database, "search"),
+        "export_url": own_url(datasette, database, "export"),
+        "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
+    }
 
 
 def trail(

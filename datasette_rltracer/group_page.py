@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datasette.utils.asgi import NotFound, Response
+from datasette.utils.asgi import Response
 
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
@@ -19,6 +19,7 @@ from .group_rows import MOST_REWARDS, ROWS_ON_A_PAGE, described_rows, reward_col
 from .group_selection import order_words, scope_words, selections, usual_choices
 from .lists import Answer, Query, answers
 from .live import live_group
+from .missing import no_group
 from .rows import ENDS
 from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
 
@@ -77,7 +78,7 @@ async def group_page(datasette: Any, request: Any) -> Response:
     live = await live_group(datasette, request, database, identity)
     [found] = await answers(datasette, request, database, Query(GROUP, {"group": identity}))
     if not found.rows:
-        raise NotFound("This index has no prompt group of this number.")
+        raise await no_group(datasette, database, identity)
     group = found.rows[0]
     bench = Workbench(datasette, database, group, *await selections(datasette, database, request, group))
     start = place(request.args.get("start")) or 0

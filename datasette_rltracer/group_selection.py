@@ -12,7 +12,7 @@ from .group_rows import SORTED_BY, USUAL_ORDER
 from .selection import Pair, Selection, at, in_words, read_selection
 
 # What the addresses of these pages can ask for besides filters and an order.
-OWN = ("start", "words", "view", "lens", "branch", "full", "message", "find")
+OWN = ("start", "words", "view", "lens", "branch", "full", "message", "find", "pretty")
 USUAL: dict[str, Pair | None] = {
     "all": None,
     "passed": ("success", "1"),
@@ -23,6 +23,17 @@ USUAL: dict[str, Pair | None] = {
 }
 
 
+async def refuse_unknown(datasette: Any, database: str, request: Any) -> tuple[list[str], list[str]]:
+    """Return the columns of groups and of trajectories. Raises BadRequest for a name in the address that is neither."""
+    attached = datasette.databases[database]
+    group_columns, columns = await asyncio.gather(
+        attached.table_columns("prompt_groups"), attached.table_columns("trajectories")
+    )
+    known = dict.fromkeys([*group_columns, *columns])
+    refuse_unknown_filters(request, "prompt_groups or trajectories", known, OWN)
+    return group_columns, columns
+
+
 async def selections(
     datasette: Any, database: str, request: Any, group: Mapping[str, Any] | None
 ) -> tuple[Selection, Selection]:
@@ -31,12 +42,7 @@ async def selections(
     A filter belongs to the groups where they have such a column. Where the address has no filter of groups, the
     neighbours of a group are those of its step. Raises BadRequest for a filter by what neither has.
     """
-    attached = datasette.databases[database]
-    group_columns, columns = await asyncio.gather(
-        attached.table_columns("prompt_groups"), attached.table_columns("trajectories")
-    )
-    known = dict.fromkeys([*group_columns, *columns])
-    refuse_unknown_filters(request, "prompt_groups or trajectories", known, OWN)
+    group_columns, columns = await refuse_unknown(datasette, database, request)
     groups = read_selection(request, "prompt_groups", group_columns)
     rows = read_selection(request, "trajectories", columns, others=group_columns)
     if not groups.chosen and group is not None:

@@ -9,12 +9,12 @@ from typing import Any
 from markupsafe import Markup
 
 from . import compat, export
+from .access import MOST_INDEXES
 from .addresses import overview_url, own_url
 from .browsing import browse_url, browsed_database
 from .indexes import is_known_index, is_rollout_index
 from .text import visible
 
-MOST_INDEXES = 20
 LABEL = "Rollouts"
 TOP = '<p class="rltracer-top" style="font-size: 1.2em; font-weight: bold">{links}<small>{words}</small></p>'
 SCRIPT = 'document.querySelector("section.content h1, .page-header").insertAdjacentHTML("afterend", {line});'

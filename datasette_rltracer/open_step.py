@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from datasette.utils.asgi import NotFound, Response
 
 from rltracer_sqlite.amounts import size
 from rltracer_sqlite.browse import ALL_STEPS, needs_reading, parse_step, run_steps, why_nothing_is_read
-from rltracer_sqlite.browse.steps import NO_STEP, set_aside
+from rltracer_sqlite.browse.steps import NO_STEP, set_aside, step_key
 from rltracer_sqlite.index.database import IndexFileError, open_index
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
@@ -21,13 +22,25 @@ from .addresses import run_url, step_url
 from .background import DONE, FAILED, Job
 from .browser import Browser, permitted_browser, run_id
 from .browsing import browse_url
-from .frame import render
+from .filter_names import refuse_unknown_options
+from .frame import render, step_words
 from .hosts import is_from_elsewhere
+from .missing import NotThere, nearest
+from .text import plain
+
+
+class NoSuchStep(Exception):
+    """A run has no step of a number; it has these."""
+
+    def __init__(self, steps: Iterable[int]) -> None:
+        super().__init__("This run has no such step.")
+        self.steps = sorted(steps)
 
 
 async def open_page(datasette: Any, request: Any) -> Response:
     """Lead to a step that has been read; else have it read, and answer with how far that is."""
     browser, database = await permitted_browser(datasette, request)
+    refuse_unknown_options(request, ("again", "waited"))
     path, step = (tilde_decode(request.url_vars[name]) for name in ("run", "step"))
     root = browser.folder(path)
     if step != ALL_STEPS:
@@ -50,6 +63,8 @@ async def open_page(datasette: Any, request: Any) -> Response:
             # What could not be read is tried again when it is opened first, and then only when that is asked for.
             again = request.args.get("again") == "1" or not browser.reader.was_asked(path, step)
             unread, nothing = await asyncio.to_thread(_look, browser, root, step, again)
+        except NoSuchStep as error:
+            raise _no_step(datasette, database, path, parse_step(step), error.steps) from None
         except (SourceError, IndexFileError, OSError) as error:
             raise NotFound(str(error)) from None
         if unread:
@@ -59,6 +74,16 @@ async def open_page(datasette: Any, request: Any) -> Response:
         else:
             job = Job(root, path, step, browser.name(path), FAILED, error=nothing)
     return await _waiting(datasette, request, database, browser, path, job)
+
+
+def _no_step(datasette: Any, database: str, path: str, step: int | None, steps: Sequence[int]) -> NotThere:
+    """Return what to raise for a step that a run below the folder has not; the nearest ones are named."""
+    before = [number for number in steps if step is not None and number < step]
+    after = [number for number in steps if step is not None and number > step]
+    found = [*(steps[:1] or [None]), *(steps[-1:] or [None]), max(before, default=None), min(after, default=None)]
+    ways = nearest(found, lambda one: (step_words(one), browse_url(datasette, database, path, step_key(one))))
+    ways.append((f"all steps of {plain(path)}", browse_url(datasette, database, path)))
+    return NotThere("This run has no such step.", database, ways)
 
 
 async def _waiting(datasette: Any, request: Any, database: str, browser: Browser, path: str, job: Job) -> Response:
@@ -93,13 +118,13 @@ async def _to_step(datasette: Any, database: str, root: Path, path: str, step: s
 def _look(browser: Browser, root: Path, step: str, again: bool) -> tuple[bool, str | None]:
     """Return whether there is anything to read in a step, and if not why none of it was found when it was read.
 
-    Raises NotFound where the run has no such step.
+    Raises NoSuchStep where the run has none of this number.
     """
     source = source_for(root, browser.tokenizer)
     steps = run_steps(source, root)
     numbers = {files.step for files in steps}
     if not numbers or (step != ALL_STEPS and parse_step(step) not in numbers):
-        raise NotFound("This run has no such step.")
+        raise NoSuchStep(number for number in numbers if number is not None)
     with closing(open_index(browser.reader.index)) as connection:
         if needs_reading(connection, source, root, step, again):
             return True, None

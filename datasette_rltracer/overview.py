@@ -16,6 +16,7 @@ from rltracer_sqlite.index.totals import TOTALS, WEIGHTED
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
 from .facts import counted, number
+from .filter_names import refuse_unknown_options
 from .frame import render
 from .lists import Query, answers
 from .live import live_overview
@@ -82,6 +83,7 @@ def run_query(run: int) -> Query:
 async def overview_page(datasette: Any, request: Any) -> Response:
     """Answer with the runs of an index."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
+    refuse_unknown_options(request, ("start",))
     start = place(request.args.get("start")) or 0
     live = await live_overview(datasette, request, database)
     runs, count = await answers(

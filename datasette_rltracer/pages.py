@@ -24,9 +24,10 @@ from .addresses import trajectory_url
 from .bounds import LARGE_RECORD, LARGEST_RECORD, RecordTooLarge, ask, gates, load_for_page, room_for
 from .branches import branches_of
 from .frame import render
-from .group_selection import order_words, selections
+from .group_selection import order_words, refuse_unknown, selections
 from .lens import read_lens
 from .lists import answers, bounded
+from .missing import no_recorded_id, no_trajectory
 from .reading import Found, reading_context, view_of
 from .rows import episode_traces, prompt_group, trajectory_by_uid
 from .selection import NO_NEIGHBOURS, in_words, neighbours
@@ -69,6 +70,7 @@ async def _beside(datasette: Any, database: str, request: Any, found: Found) -> 
     """Return what was found, with its prompt group and its neighbours under the filters and orders of the address."""
     key, row = found.row["prompt_group_id"], found.row
     if key is None:
+        await refuse_unknown(datasette, database, request)
         return found
     groups, rows = await selections(datasette, database, request, row)
     rows = replace(rows, fixed=[("prompt_group_id", str(key))])
@@ -89,6 +91,7 @@ async def _beside(datasette: Any, database: str, request: Any, found: Found) -> 
 async def trajectory_json(datasette: Any, request: Any) -> Response:
     """Answer with the decoded trajectory: one branch's messages, what its record says, and its branches."""
     database = await permitted_index(datasette, request, *SHOWN)
+    await refuse_unknown(datasette, database, request)
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return _json({"ok": False, "error": found.problem, "status": found.status}, found.status)
@@ -99,6 +102,7 @@ async def trajectory_json(datasette: Any, request: Any) -> Response:
 async def trajectory_record(datasette: Any, request: Any) -> Response:
     """Answer with the record's bytes as plain text, or with line breaks added to them (`?pretty=1`)."""
     database = await permitted_index(datasette, request, *SHOWN)
+    await refuse_unknown(datasette, database, request)
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return Response.text(f"{found.problem}\n", status=found.status, headers=LOCKED_DOWN)
@@ -127,7 +131,7 @@ async def permanent_link(datasette: Any, request: Any) -> Response:
     run, uid = (tilde_decode(unquote(request.url_vars[name])) for name in ("run", "uid"))
     found = await ask(datasette, database, lambda c: trajectory_by_uid(c, run, uid))
     if found is None:
-        raise NotFound("This index has no trajectory with this id in this run.")
+        raise await no_recorded_id(datasette, database, run, uid)
     query = f"?{request.query_string}" if request.query_string else ""
     return Response.redirect(trajectory_url(datasette, database, found) + query)
 
@@ -157,7 +161,7 @@ async def _find(datasette: Any, database: str, request: Any) -> Found:
         async with room_for(datasette, known["byte_length"]):
             found = await ask(datasette, database, read)
     if found is None:
-        raise NotFound("This index has no trajectory of this number.")
+        raise await no_trajectory(datasette, database, identity)
     return found
 
 

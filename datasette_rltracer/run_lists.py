@@ -23,6 +23,7 @@ from .addresses import run_url
 from .background import DONE
 from .browser import Browser, permitted_browser, run_id
 from .browsing import browse_url
+from .filter_names import refuse_unknown_options
 from .frame import render
 from .hosts import is_from_elsewhere
 from .lists import Query, answers
@@ -51,6 +52,7 @@ from runs r left join steps s on s.run_id = r.id group by r.id
 async def runs_page(datasette: Any, request: Any) -> Response:
     """Answer with the runs below the folder."""
     browser, database = await permitted_browser(datasette, request)
+    refuse_unknown_options(request, ("q", "start", "again"))
     try:
         found = await browser.runs(again=request.args.get("again") == "1" and not is_from_elsewhere(request))
     except SourceError as error:
@@ -100,6 +102,7 @@ async def runs_page(datasette: Any, request: Any) -> Response:
 async def steps_page(datasette: Any, request: Any) -> Response:
     """Answer with the steps of a run: which of them have been read, and which can be."""
     browser, database = await permitted_browser(datasette, request)
+    refuse_unknown_options(request, ("start",))
     path = tilde_decode(request.url_vars["run"])
     root = browser.folder(path)
     problem, steps = None, list[StepFiles]()

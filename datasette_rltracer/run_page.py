@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from datasette.utils.asgi import NotFound, Response
+from datasette.utils.asgi import Response
 
 from . import charts, compat
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import group_url, row_url, run_url, static_url, step_url, table_url
+from .filter_names import refuse_unknown_options
 from .frame import STYLES, render, trail
 from .lists import Answer, Query, answers
 from .live import live_run
 from .marks import rate_bar
+from .missing import no_run
 from .overview import described_run, run_query, state_words
 
 STEPS_ON_A_PAGE = 100
@@ -125,6 +127,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
     database = await permitted_index(
         datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups", "problems"
     )
+    refuse_unknown_options(request, ("start", *charts.OPTIONS))
     identity, start = integer(request.url_vars["run"]), place(request.args.get("start")) or 0
     queries = list_queries(identity, start)
     live = await live_run(datasette, request, database, identity)
@@ -132,7 +135,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         datasette, request, database, Query(RUN, {"run_id": identity}), run_query(identity), *queries.values()
     )
     if not run.rows:
-        raise NotFound("This index has no run of this number.")
+        raise await no_run(datasette, database, identity)
     row = run.rows[0]
     lists: dict[str, Answer] = dict(zip(queries, found, strict=True))
     context = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datasette.utils.asgi import NotFound, Response
+from datasette.utils.asgi import Response
 from markupsafe import Markup
 
 from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD, files_in_words
@@ -20,6 +20,7 @@ from .frame import render, step_words, trail
 from .lists import Answer, Query, answers
 from .live import live_step, step_of
 from .marks import cell, length_bar, rate_bar, rate_cell
+from .missing import no_step
 from .selection import Selection, at, in_words, read_selection
 from .text import visible
 
@@ -107,7 +108,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
         Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD), {"run_id": run}),
     )
     if not head.rows:
-        raise NotFound("This run has no such step.")
+        raise await no_step(datasette, database, run, step)
 
     def here(selected: Selection, first: int | None = None) -> str:
         own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
