@@ -174,6 +174,7 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
             {**row, "url": bench.trajectory(row["id"]), "last_words": words.get(row["id"])}
             for row in described_rows(listed.rows, bench.group)
         ],
+        "has_agents": len({row["agent"] for row in listed.rows}) > 1,  # else each row would say the same
         "has_words": reads_words and any(words.values()),
         "words_url": group_url(*where, bench.group["id"], [*bench.pairs, ("words", "1")]),
         "can_read_words": not reads_words and (size or 0) <= MOST_LAST_WORDS,

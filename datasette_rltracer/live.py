@@ -31,7 +31,8 @@ from steps where run_id = :run
 STEP = """
 select
     sum(trajectories) as trajectories, count(*) as splits, max(indexed_at) as indexed_at,
-    (select max(step) from steps where run_id = :run) as last_step
+    (select max(step) from steps where run_id = :run) as last_step,
+    (select sum(gone) from trajectories where run_id = :run and step is {step}) as gone
 from steps where run_id = :run and step is {step}
 """
 GROUP = """

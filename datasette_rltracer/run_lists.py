@@ -31,11 +31,19 @@ from .lists import Query, answers
 RUNS_ON_A_PAGE = 200
 STEPS_ON_A_PAGE = 500
 
+# A pass rate is of one split: train, where the step has any of it.
 STEPS_READ = """
+with placed as (
+    select *, row_number() over (
+        partition by step order by trajectories = 0, split is not 'train', split
+    ) as place
+    from steps where run_id = :run_id
+)
 select
-    step, max(indexed_at) as indexed_at, sum(trajectories) as trajectories, sum(scored) as scored,
-    sum(successes) as successes
-from steps where run_id = :run_id group by step
+    step, max(indexed_at) as indexed_at, sum(trajectories) as trajectories,
+    max(iif(place = 1, split, null)) as split, sum(iif(place = 1, trajectories, 0)) as of_split,
+    sum(iif(place = 1, scored, 0)) as scored, sum(iif(place = 1, successes, 0)) as successes
+from placed group by step
 """
 # Records of files whose places tell no step; the steps that they are of stand in the records.
 RECORDS_READ = """

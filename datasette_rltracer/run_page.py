@@ -52,9 +52,14 @@ with signals as (
 )
 select
     s.step, s.split, s.trajectories, s.prompt_groups, s.scored, s.successes, s.pass_rate, s.reward_mean, s.reward_std,
-    g.zero_signal, g.judged, s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at
+    g.zero_signal, g.judged, s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
+    case when exists (select 1 from shards where run_id = :run_id and state = 'gone') then (
+        select count(*) from trajectories t
+        where t.run_id = :run_id and t.step is s.step and t.split is s.split and t.gone = 1
+    ) end as gone
 from steps s left join signals g on g.step is s.step and g.split is s.split
-where s.run_id = :run_id order by s.step is null, s.step desc, s.split limit {size} offset {start}
+where s.run_id = :run_id
+order by s.step is null, s.step desc, s.split = 'train' desc, s.split limit {size} offset {start}
 """
 
 ENVS = """

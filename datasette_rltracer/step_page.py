@@ -40,6 +40,17 @@ from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {
 order by s.split = 'train' desc, s.split limit {most}
 """
 
+# What cannot be opened any more, by the trajectories of the step, and by its files where they hold none.
+GONE = """
+select
+    count(*) as trajectories,
+    (select count(*) from (
+        select id from shards where run_id = :run_id and step = {step} and state = 'gone'
+        union select shard_id from trajectories where run_id = :run_id and step is {step} and gone = 1
+    )) as files
+from trajectories where run_id = :run_id and step is {step} and gone = 1
+"""
+
 # The trajectories of a group are only counted for the groups of one page.
 GROUPS = """
 with listed as (
@@ -49,14 +60,14 @@ with listed as (
 counted as (
     select
         prompt_group_id, sum(truncated) as truncated, sum(ok = 0 or error_type is not null) as errors,
-        avg(completion_tokens) as tokens_mean
+        sum(gone) as gone, avg(completion_tokens) as tokens_mean
     from trajectories where prompt_group_id in (select id from listed) group by prompt_group_id
 )
 select
     id, prompt_id, (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview,
     (select substr(key, 1, 12) from prompts p where p.id = prompt_id) as key, env, split, group_id, trajectories,
     scored, successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors,
-    tokens_mean
+    tokens_mean, gone
 from listed left join counted on prompt_group_id = id order by place
 """
 
@@ -97,7 +108,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
     selection = await _selection(datasette, database, request, run, step)
     live = await live_step(datasette, request, database, run, step)
     literal = "null" if step is None else str(step)
-    head, groups, buckets, choices, troubled = await answers(
+    head, groups, buckets, choices, troubled, gone = await answers(
         datasette,
         request,
         database,
@@ -106,6 +117,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
         buckets_query(selection),
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
         Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD), {"run_id": run}),
+        Query(GONE.format(step=literal), {"run_id": run}),
     )
     if not head.rows:
         raise await no_step(datasette, database, run, step)
@@ -118,7 +130,8 @@ async def step_page(datasette: Any, request: Any) -> Response:
         **_step_context(datasette, database, (run, step), head.rows, selection),
         **_buckets_context(buckets, selection, here),
         "live": live,
-        **_files_context(datasette, database, run, step, troubled.rows),
+        **_files_context(datasette, database, run, troubled.rows),
+        "gone": gone.first(trajectories=0, files=0),
         "groups": _rows(datasette, database, selection, groups.rows),
         "list": groups,
         "start": start,
@@ -155,6 +168,7 @@ def _step_context(
         "splits": splits,
         "step_kind": row["step_kind"],
         **{name: sum(one[name] or 0 for one in splits) for name in ("trajectories", "truncated", "errors")},
+        "all_trajectories": sum(one["trajectories"] or 0 for one in rows),
         "unread": any(one["indexed_at"] is None for one in splits),
         **beside,
         "form_url": step_url(datasette, database, run, step),
@@ -164,9 +178,7 @@ def _step_context(
     }
 
 
-def _files_context(
-    datasette: Any, database: str, run: int, step: int | None, rows: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _files_context(datasette: Any, database: str, run: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what is said of the files of the step that gave no trajectory: those that could not be read, else all."""
     unread = [row for row in rows if row["state"] == "unread"]
     return {
@@ -203,6 +215,7 @@ class GroupRow:
     prompt: Markup  # its number and the beginning of its key, by either of which the terminal finds it
     env: Markup
     is_silent: bool
+    is_gone: bool  # some of its trajectories cannot be opened any more
     cells: Sequence[Markup]
 
 
@@ -216,6 +229,7 @@ def _rows(datasette: Any, database: str, selection: Selection, rows: list[dict[s
             prompt=Markup('{} <span class="mono">{}</span>').format(row["prompt_id"], visible(row["key"] or "")),
             env=visible(_env_words(row)),
             is_silent=row["zero_variance"] == 1,
+            is_gone=bool(row["gone"]),
             cells=(
                 rate_bar(row["successes"], row["scored"], row["trajectories"]),
                 rate_cell(row["successes"], row["scored"], row["trajectories"]),

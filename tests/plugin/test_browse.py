@@ -13,6 +13,7 @@ from datasette.utils import tilde_encode
 from datasette_rltracer.background import DONE, FAILED, READING, WAITING, Reader
 from datasette_rltracer.browser import browser_of
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
+from tests.export_runs import rollout, write_steps
 from tests.indexing import rows, value
 from tests.test_browse import touch, write_step
 
@@ -315,3 +316,21 @@ async def test_a_hostile_name_is_only_text(tmp_path, name):
             assert tag not in {"script", "img", "svg", "iframe", "style"}
             assert not any(attribute.startswith("on") for attribute in attributes)
     assert "step/1/1" in await read(datasette, f"{html.unescape(run)}/1")
+
+
+async def test_the_pass_rate_of_a_step_is_of_the_split_that_it_names(browse, runs):
+    for split, passed in (("train", (True, False)), ("eval", (True, True))):
+        records = [rollout(f"{split}{place}", "q", passed=one) for place, one in enumerate(passed)]
+        write_steps(runs / "both", {1: records}, split=split)
+    datasette = browse()
+    await read(datasette, f"{BROWSE}/both/1")
+    said = words(await get(datasette, f"{BROWSE}/both"))
+    assert "read: 4 trajectories, train pass rate 0.500 1 of 2" in said
+
+
+async def test_a_step_that_a_run_has_not_is_answered_with_those_it_has(browse):
+    page = await get(browse(), f"{BROWSE}/team~2Ffirst/7", 404)
+    assert "This run has no such step." in words(page)
+    assert links(page, "step 2, the last") == [f"{BROWSE}/team~2Ffirst/2"]
+    assert links(page, "all steps of team/first") == [f"{BROWSE}/team~2Ffirst"]
+    assert links(page, "all runs of the folder") == [BROWSE]

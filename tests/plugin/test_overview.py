@@ -39,7 +39,7 @@ async def test_every_run_is_a_row(datasette, path):
     rows = table_rows(await get(datasette, path), "runs")
     assert [row[0] for row in rows] == ["old prime-rl", "new prime-rl"]
     assert rows[1][1:4] == ["0 – 2", "12", "6"]
-    assert rows[1][4] == "0.500"
+    assert rows[1][4] == "0.500 train"
 
 
 async def test_a_run_without_training_is_told_by_its_split(datasette):

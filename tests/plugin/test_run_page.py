@@ -38,12 +38,12 @@ async def test_the_headline_says_how_success_is_decided(datasette):
 async def test_steps_come_newest_first(datasette):
     rows = table_rows(await get(datasette, PAGE), "steps")
     assert [row[:4] for row in rows] == [
-        ["2", "eval", "6", "1"],
         ["2", "train", "12", "3"],
+        ["2", "eval", "6", "1"],
         ["1", "train", "12", "3"],
     ]
-    assert rows[1][4:9] == ["0.500 6 of 12", "0.500", "0.500", "2 of 3", "20.0"]
-    assert rows[0][4:8] == ["not scored", "–", "–", "–"]
+    assert rows[0][4:9] == ["0.500 6 of 12", "0.500", "0.500", "2 of 3", "20.0"]
+    assert rows[1][4:8] == ["not scored", "–", "–", "–"]
 
 
 async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):
@@ -57,7 +57,7 @@ async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
     rows = [{"step": None, "prompt": f"p{number}", "reward": float(number)} for number in range(2)]
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = words(await get(datasette, PAGE))
-    assert "pass rate 0.500 mean reward 0.500 over all train trajectories prime-rl · no steps ·" in page
+    assert "pass rate 0.500 mean reward 0.500 over all trajectories prime-rl · no steps ·" in page
     assert "Steps 1 step ·" in page
     assert "0.5 not recorded" not in words(await get(datasette, "/-/rltracer/index/"))
 
@@ -69,10 +69,10 @@ async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [*rows, exam]))])
     page = words(await get(datasette, PAGE))
     head = page[page.index("read completely") : page.index("prime-rl ·")]
-    assert "pass rate 0.667 mean reward 0.667 over all train steps" in head
-    assert "; eval apart: pass rate 0.000, mean reward 0.250" in head
+    assert "train pass rate 0.667 mean reward 0.667 over all steps" in head
+    assert "; eval pass rate 0.000, mean reward 0.250" in head
     [row] = table_rows(await get(datasette, "/-/rltracer/index/"), "runs")
-    assert (row[4], row[6]) == ("0.667", "0.667")
+    assert (row[4], row[6]) == ("0.667 train", "0.667")
 
 
 async def test_hardest_and_easiest_prompts(datasette):

@@ -9,7 +9,9 @@ from html import unescape
 import pytest
 from datasette.app import Datasette
 
+from tests.export_runs import rollout, write_steps
 from tests.index_factory import make_index
+from tests.indexing import index
 
 from .conftest import get
 from .html import links, query_of, sql_link, table_rows, words
@@ -191,3 +193,27 @@ async def test_what_is_no_column_is_refused_and_not_left_out(datasette, page, qu
 @pytest.mark.parametrize("path", [f"{PAGE}3", "/-/rltracer/index/step/9/3", "/-/rltracer/index/step/1/x"])
 async def test_a_step_that_is_not_there_is_not_found(datasette, path):
     await get(datasette, path, 404)
+
+
+async def test_files_that_are_gone_are_said(tmp_path):
+    for step, split in ((1, "train"), (2, "train"), (2, "eval")):
+        records = [rollout(f"{step}{split}{number}", split) for number in range(2)]
+        write_steps(tmp_path / "run", {step: records}, split=split)
+    file = tmp_path / "run/rollouts/step_2/eval/all/traces.jsonl"
+    for _ in range(2):
+        index(tmp_path / "run.sqlite", tmp_path / "run")
+        datasette = Datasette([str(tmp_path / "run.sqlite")])
+        pages = [await get(datasette, f"/-/rltracer/run/{path}") for path in ("step/1/2", "step/1/1", "run/1", "")]
+        step, other, run, overview = (words(page) for page in pages)
+        if file.exists():
+            assert not any("gone" in said for said in (step, other, run, overview))
+            file.unlink()
+    assert "1 file of this step is gone since it was read." in step
+    assert "2 of its 4 trajectories cannot be opened any more" in step
+    assert [("file gone" in row[0]) for row in table_rows(pages[0], "groups")].count(True) == 1
+    assert "gone" not in other
+    assert [row[:2] for row in table_rows(pages[2], "steps")] == [
+        ["2", "train"], ["2 files gone", "eval"], ["1", "train"]
+    ]  # fmt: skip
+    assert "1 of 3 files gone since they were read" in run
+    assert "1 of 3 files gone since they were read" in overview
