@@ -8,15 +8,16 @@ from typing import Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Response
 
+from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 
 from .access import DATABASE, permitted_index
-from .addresses import static_url, table_url
+from .addresses import own_url, static_url, table_url
 from .bounds import gates
-from .export import (
+from .export import refused
+from .export_options import (
     BOUNDS,
     FIELDS,
-    MADE_OF,
     MODES,
     NUMBERS,
     SWITCHES,
@@ -24,12 +25,12 @@ from .export import (
     filters,
     preferences,
     refuse_unknown,
-    refused,
-    run_specs,
 )
+from .export_rows import MADE_OF, run_specs
+from .export_title import subject
 from .frame import STYLES, render
 from .lists import LONGEST_TEXT as LONGEST_NAME
-from .lists import Query, answers
+from .lists import Answer, Query, answers
 from .stream import Visitor
 
 # What a download without these preferences takes, where an empty choice would look like another one.
@@ -78,14 +79,18 @@ async def form_page(
 ) -> Response:
     """Answer with the form as it is filled in, and why it cannot be met or what it would give."""
     chosen, given = filters(request), dict(filters(request))
+    runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
+    about, others = subject(chosen, {str(row["value"]): str(row["label"]) for row in runs.rows})
     context: dict[str, Any] = {
-        "title": "Export training data",
+        "title": f"training data from {about}",
+        "subject": about,
+        "others": others,
+        "form_url": own_url(datasette, database, "export"),
         "stylesheets": [static_url(datasette, name) for name in (*STYLES, "export.css")],
         "table": table,
-        "filters": chosen,
         "hidden": [pair for pair in chosen if pair[0] not in FIELDS],
         "chosen": {name: given.get(name, "") for name in FIELDS},
-        "choices": await _choices(datasette, request, database, given),
+        "choices": _choices(runs, envs, given),
         "table_url": table_url(datasette, database, table, chosen),
         "downloads": {name: datasette.urls.table(database, table, format=name) for name in MODES},
         "modes": MODES,
@@ -93,17 +98,21 @@ async def form_page(
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
         "previewed": mode,
         "told": told[0] if told else None,
+        "selected": selected_words(told[0]) if told else None,
         "rows": told[1] if told else [],
         "problem": problem,
     }
     return await render(datasette, request, database, "export.html", context, status)
 
 
-async def _choices(
-    datasette: Any, request: Any, database: str, given: Mapping[str, str]
-) -> list[tuple[str, str, list[tuple[Any, str]]]]:
+def selected_words(told: Mapping[str, Any]) -> str:
+    """Return how much a selection has, in words: "1 trajectory of 1 prompt group"."""
+    what = {"pairs": "pair", "trajectories": "trajectory"}[told["unit"]]
+    return f"{plural(told['selected_count'], what)} of {plural(told['eligible_prompt_groups'], 'prompt group')}"
+
+
+def _choices(runs: Answer, envs: Answer, given: Mapping[str, str]) -> list[tuple[str, str, list[tuple[Any, str]]]]:
     """Return the fields of run and environment with what can be chosen in each; a choice of one is none."""
-    runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
     found = []
     for name, label, rows in (("run_id", "run", runs.rows), ("env", "environment", envs.rows)):
         # What is longer than any name that an index keeps cannot be chosen: the page would repeat it.

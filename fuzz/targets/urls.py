@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from datasette import hookimpl
 from datasette.plugins import pm
 
-from datasette_rltracer.export import OWN
+from datasette_rltracer.export_options import OWN
 from tests.indexing import index
 from tests.plugin.conftest import traces, write_run
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from datasette import hookimpl
 from datasette.app import Datasette
 from datasette.plugins import pm
 
 from datasette_rltracer import export, export_page
+from rltracer_sqlite.cli.export import command
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
 
@@ -74,3 +77,21 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def datasette(folder: Path) -> Datasette:
     return Datasette([str(folder / "run.sqlite")])
+
+
+async def get(datasette: Datasette, path: str, status: int = 200, **options: Any) -> Any:
+    response = await datasette.client.get(path, **options)
+    assert response.status_code == status, response.text[:1000]
+    return response
+
+
+async def exported(datasette: Datasette, path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (await get(datasette, path)).content.splitlines()]
+
+
+def from_cli(folder: Path, *options: str) -> bytes:
+    """Return the file that the command line writes."""
+    output = folder / "cli.jsonl"
+    result = CliRunner().invoke(command, [str(folder / "run.sqlite"), "-o", str(output), "--split", "any", *options])
+    assert result.exit_code == 0, result.output
+    return output.read_bytes()

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import re
 from html import unescape
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from click.testing import CliRunner
 from datasette import hookimpl
 from datasette.app import Datasette
 from datasette.plugins import pm
-from datasette.utils.asgi import Request
 
-from datasette_rltracer.export import BOUNDS, FIELDS, NUMBERS, OWN, SWITCHES, preferences
-from datasette_rltracer.export_page import shortened
-from rltracer_sqlite.cli.export import command
-from rltracer_sqlite.export import ExportPreferences
-from tests.export_runs import rollout, uids, write_steps
-from tests.indexing import index, rows
+from tests.export_runs import uids
+from tests.indexing import rows
+
+from .conftest import exported, from_cli, get
 
 pytestmark = pytest.mark.asyncio
 
-
-async def get(datasette: Datasette, path: str, status: int = 200, **options: Any) -> Any:
-    response = await datasette.client.get(path, **options)
-    assert response.status_code == status, response.text[:1000]
-    return response
-
-
-async def exported(datasette: Datasette, path: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (await get(datasette, path)).content.splitlines()]
-
-
-def from_cli(folder: Path, *options: str) -> bytes:
-    """Return the file that the command line writes."""
-    output = folder / "cli.jsonl"
-    result = CliRunner().invoke(command, [str(folder / "run.sqlite"), "-o", str(output), "--split", "any", *options])
-    assert result.exit_code == 0, result.output
-    return output.read_bytes()
-
-
 ALL = ["--acceptance", "any", "--per-prompt", "all"]
+
+
 SAME = [
     ("trajectories.sft", {}, ALL),
     ("trajectories.sft", {"tool_calls__gte": "2"}, [*ALL, "--field", "tool_calls>=2"]),
@@ -111,84 +87,6 @@ async def test_the_menu_of_a_table_leads_to_the_form_with_its_filters(datasette:
     )
 
 
-async def test_the_form_shows_preferences_and_a_preview(datasette: Datasette) -> None:
-    html = (await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text
-    assert 'formaction="/run/trajectories.sft"' in html
-    assert 'type="hidden" name="success" value="1"' in html
-    assert "after each step" not in html
-    query = "success=1&_preview=sft&_acceptance=correct&_per_prompt=1&_field=tool_calls<=0"
-    html = (await get(datasette, f"/-/rltracer/run/export?_table=trajectories&{query}")).text
-    assert "rows of the table" in html
-    assert "tool_calls &lt;= 0" in html
-    assert 'name="_per_prompt" value="1"' in html
-
-
-def form_fields(html: str) -> dict[str, str]:
-    """Return what the form of the export page sends as it stands, the boxes without a tick as an empty text."""
-    form = re.sub(r"<button.*?>", "", html.partition('<form class="export"')[2].partition("</form>")[0])
-    fields = dict(re.findall(r'<input type="(?:number|text|hidden)" name="([^"]+)" value="([^"]*)"', form))
-    fields |= dict.fromkeys(re.findall(r'type="checkbox" name="([^"]+)" value="1">', form), "")
-    for name, options in re.findall(r'<select name="([^"]+)">(.*?)</select>', form, re.DOTALL):
-        fields[name] = (re.findall(r'value="([^"]*)" selected', options) or [""])[0]
-    return fields
-
-
-async def test_what_the_form_sends_is_understood(datasette: Datasette, folder: Path) -> None:
-    fields = form_fields((await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text)
-    assert set(fields) == OWN - {"_preview"} | {"_table", "success", *FIELDS} - {
-        "env"
-    }  # there are no envs to choose from
-    response = await get(datasette, f"/run/trajectories.sft?{urlencode(fields)}")
-    assert response.content == from_cli(folder, "--split", "train")
-
-
-async def test_a_new_form_has_the_defaults_of_the_command_line(datasette: Datasette, folder: Path) -> None:
-    fields = form_fields((await get(datasette, "/-/rltracer/run/export")).text)
-    usual = command.make_context("export", [str(folder / "run.sqlite")]).params
-    assert fields["_split"] == usual["split"]
-    named = {key: name for key, (name, _) in NUMBERS.items()} | BOUNDS | SWITCHES | {"_no_tools": "no_tools"}
-    told = {name: fields[key] or None for key, name in named.items()}
-    assert told == {name: str(usual[name]) if usual[name] else None for name in told}
-    asked = preferences(Request.fake(f"/run/trajectories.sft?{urlencode(fields)}"), "sft")
-    assert asked == ExportPreferences(rl_from_trace=True)
-
-
-async def test_the_form_shows_what_an_address_without_preferences_takes(datasette: Datasette) -> None:
-    fields = form_fields((await get(datasette, "/-/rltracer/run/export?_preview=sft")).text)
-    response = await get(datasette, f"/run/trajectories.sft?{urlencode(fields)}")
-    assert response.content == (await get(datasette, "/run/trajectories.sft")).content
-    assert (fields["_acceptance"], fields["_split"], fields["_per_prompt"]) == ("any", "", "")
-
-
-@pytest.mark.parametrize(
-    ("filters", "split"),
-    [
-        ("success=1", "train"),
-        ("split=eval", ""),
-        ("split__in=train,eval", ""),
-        ("prompt_group_id=3", ""),
-        ("_where=split='eval'", ""),
-        ("_search=split", "train"),
-    ],
-)
-async def test_a_split_that_the_filters_choose_is_kept(datasette: Datasette, filters: str, split: str) -> None:
-    fields = form_fields((await get(datasette, f"/-/rltracer/run/export?_table=trajectories&{filters}")).text)
-    name, _, value = filters.partition("=")
-    assert (unescape(fields[name]), fields["_split"]) == (value, split)
-
-
-@pytest.mark.parametrize("query", ["_preview=sft&_split=test", "_preview=csv"])
-async def test_a_choice_that_there_is_not_is_a_sentence(datasette: Datasette, query: str) -> None:
-    response = await get(datasette, f"/-/rltracer/run/export?{query}", 400)
-    assert f"{query.rpartition('=')[2]}' is one of" in unescape(response.text)
-
-
-async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
-    response = await get(datasette, "/-/rltracer/run/export?_preview=sft&_target=99", 400)
-    assert "99 rows asked for" in response.text
-    assert "Download SFT conversations" in response.text
-
-
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
@@ -221,38 +119,6 @@ async def test_what_cannot_be_exported_is_a_400(datasette: Datasette, query: str
 )
 async def test_what_a_table_page_has_in_its_address_is_taken(datasette: Datasette, query: str) -> None:
     assert len(await exported(datasette, f"/run/trajectories.sft?{query}")) == 12
-
-
-async def test_a_preview_shows_the_first_rows_with_long_texts_cut(datasette: Datasette) -> None:
-    page = unescape((await get(datasette, "/-/rltracer/run/export?_preview=sft&_acceptance=any")).text)
-    shown = re.findall(r'<pre class="first-row">\n(.*?)</pre>', page, re.DOTALL)
-    first = await exported(datasette, "/run/trajectories.sft")
-    assert [json.loads(row) for row in shown] == first[:2]
-    assert json.loads(shortened({"a": ["x" * 300] * 20})) == {
-        "a": ["x" * 240 + "… (300 characters)"] * 12 + ["… (8 more)"]
-    }
-
-
-async def test_a_row_chooses_by_the_fields_of_the_form(datasette: Datasette) -> None:
-    found = await exported(datasette, "/run/trajectories.sft?run_id=1&step__gte=2&step__lte=2&env=&_acceptance=any")
-    assert found == await exported(datasette, "/run/trajectories.sft?run_id=1&step=2&_acceptance=any")
-    page = unescape((await get(datasette, "/-/rltracer/run/export?run_id=2&step__gte=2")).text)
-    assert '<option value="2" selected>two</option>' in page
-    assert 'name="step__gte" value="2"' in page
-    assert 'type="hidden" name="run_id"' not in page
-
-
-async def test_enter_in_a_field_previews(datasette: Datasette) -> None:
-    page = (await get(datasette, "/-/rltracer/run/export")).text
-    assert 'name="_preview"' in re.findall(r"<button[^>]*>", page.partition('class="export"')[2])[0]
-
-
-async def test_a_download_that_is_refused_leads_a_person_back_to_the_form(datasette: Datasette) -> None:
-    headers = {"accept": "text/html,*/*"}
-    page = (await get(datasette, "/run/trajectories.sft?_target=99&success=1", 400, headers=headers)).text
-    assert "99 rows asked for" in page
-    assert 'name="_target" value="99"' in page
-    assert 'type="hidden" name="success" value="1"' in page
 
 
 async def test_names_that_another_plugin_filters_by_are_left_to_it(datasette: Datasette) -> None:
@@ -326,41 +192,7 @@ async def test_a_base_url_is_kept(folder: Path) -> None:
     assert 'formaction="/prefix/run/trajectories.sft"' in html
 
 
-async def test_text_from_the_address_is_escaped(datasette: Datasette) -> None:
-    html = (await get(datasette, '/-/rltracer/run/export?uid="><script>alert(1)</script>&_field=<b>')).text
-    assert "<script>alert" not in html
-    assert 'value="<b>' not in html
-
-
 async def test_nothing_is_left_open(datasette: Datasette, folder: Path) -> None:
     for _ in range(3):
         await get(datasette, "/run/trajectories.sft")
     assert rows(folder / "run.sqlite", "select count(*) from trajectories") == [(12,)]
-
-
-async def test_a_preview_without_pairs_says_why(folder: Path) -> None:
-    records = [rollout(f"t{n}", "same", passed=n % 2 == 0) for n in range(4)]
-    for record in records:
-        record["nodes"][-1]["message"]["content"] = "the same"
-    write_steps(folder / "three", {1: records})
-    index(folder / "same.sqlite", folder / "three")
-    datasette = Datasette([str(folder / "same.sqlite")])
-    response = await get(datasette, "/same/trajectories.preference", 400)
-    assert "both answers are the same" in response.text
-    assert "--dry-run" not in response.text
-
-
-async def test_a_preview_of_a_split_that_is_not_there_says_which_are(folder: Path) -> None:
-    write_steps(folder / "three", {1: [rollout("t")]})
-    index(folder / "same.sqlite", folder / "three")
-    datasette = Datasette([str(folder / "same.sqlite")])
-    html = (await get(datasette, "/-/rltracer/same/export?_preview=sft&_split=eval")).text
-    assert "three has no trajectory with split eval. It has split train." in html
-
-
-@pytest.mark.asyncio
-async def test_each_choice_of_the_form_has_its_name(datasette):
-    page = (await datasette.client.get("/-/rltracer/run/export")).text
-    fields = re.findall(r'<label class="field"><span>([^<]*)</span> <select name="(run_id|env)">', page)
-    assert fields
-    assert set(fields) <= {("run", "run_id"), ("environment", "env")}

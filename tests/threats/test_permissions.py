@@ -13,7 +13,7 @@ from datasette.app import Datasette
 import datasette_rltracer
 from datasette_rltracer import compat
 from datasette_rltracer.charts import DRAWN_FROM
-from datasette_rltracer.export import MADE_OF
+from datasette_rltracer.export_rows import MADE_OF
 from rltracer_sqlite.cli.serve import browse_config
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots

@@ -1,0 +1,97 @@
+"""What an address asks of an export: which rows of a table are meant, and the preferences that stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+from datasette.utils.asgi import BadRequest
+
+from rltracer_sqlite.export import ExportError, ExportPreferences
+from rltracer_sqlite.export.fields import parse_field
+from rltracer_sqlite.export.preferences import DifficultyFilter
+
+from .filter_names import is_filter_of_datasette, is_meaningless, refuse_unknown_filters
+
+TABLES = ("trajectories", "prompt_groups")
+MODES = {"sft": "SFT conversations", "rl": "RL prompts", "preference": "preference pairs"}
+SPLITS = ("train", "eval")
+
+# An order of rows is left out because each page of a sorted table sorts all of it again.
+ORDERS = {"_sort", "_sort_desc", "_sort_by_desc"}
+NUMBERS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "_per_prompt": ("per_prompt", lambda text: None if text == "all" else int(text)),
+    "_global_per_prompt": ("global_per_prompt", int),
+    "_target": ("target_count", int),
+    "_window": ("window_size", int),
+    "_tool_call_power": ("tool_call_sampling_power", float),
+    "_seed": ("seed", int),
+    "_margin": ("reward_margin", float),
+    "_acceptance": ("acceptance", str),
+    "_order": ("order", str),
+}
+BOUNDS = {"_min_pass_rate": "min_pass_rate", "_max_pass_rate": "max_pass_rate"}
+SWITCHES = {
+    "_unique_prompts": "unique_prompts",
+    "_effective_only": "effective_only",
+    "_no_truncated": "drop_truncated",
+    "_keep_errors": "keep_generation_errors",
+    "_no_scoring_errors": "drop_scoring_errors",
+    "_provenance": "include_provenance",
+    "_redact": "redact",
+}
+FIELDS = ("run_id", "env", "step__gte", "step__lte")  # filters that the form of the export page has fields for
+OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}
+OFF = ("", "0", "off", "false")
+
+
+def filters(request: Any) -> list[tuple[str, str]]:
+    """Return the part of a query string that says which rows of a table are meant."""
+    pairs = parse_qsl(request.query_string, keep_blank_values=True)
+    others = ORDERS | OWN | {"_table"}
+    meant = [pair for pair in pairs if pair[0] not in others and not is_meaningless(pair[0])]
+    return [(name, value) for name, value in meant if value or name not in FIELDS]  # a field that was left empty
+
+
+def preferences(request: Any, mode: str) -> ExportPreferences:
+    """Return what a query string asks for; by default every row of the table, each prompt once for RL.
+
+    Raises BadRequest with a sentence.
+    """
+    args = request.args
+    values: dict[str, Any] = {"acceptance": "any", "per_prompt": None}
+    try:
+        for key, (name, read) in NUMBERS.items():
+            if text := (args.get(key) or "").strip():
+                values[name] = _read(read, key, text)
+        bounds = {name: _read(float, key, args.get(key)) for key, name in BOUNDS.items() if args.get(key)}
+        values["difficulty"] = DifficultyFilter(**bounds)
+        values["field_filters"] = tuple(parse_field(text) for text in args.getlist("_field") if text.strip())
+        values |= {name: (args.get(key) or "") not in OFF for key, name in SWITCHES.items()}
+        values["include_tools"] = (args.get("_no_tools") or "") in OFF
+        return ExportPreferences(mode=mode, rl_from_trace=True, **values)
+    except ExportError as error:
+        raise BadRequest(str(error)) from None
+
+
+async def refuse_unknown(datasette: Any, request: Any, database: str, table: str) -> None:
+    """Raise BadRequest for a name in the address that is no option, and no filter of the table's rows."""
+    sent = {name for name in request.args if is_filter_of_datasette(name)}
+    columns = await datasette.databases[database].table_columns(table)
+    refuse_unknown_filters(request, table, columns, {*ORDERS, *OWN, "_table", *sent})
+
+
+def split(asked: str) -> str | None:
+    if asked in SPLITS:
+        return asked
+    if asked not in ("", "any"):
+        raise BadRequest(f"_split={asked!r} is one of {', '.join(SPLITS)}, or any.")
+    return None
+
+
+def _read(read: Callable[[str], Any], key: str, text: str) -> Any:
+    try:
+        return read(text)
+    except ValueError:
+        raise ExportError(f"{key}={text!r} is no number.") from None
