@@ -15,7 +15,8 @@ from .conversation import Page, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
 from .frame import STYLES, step_words, trail
-from .lens import LENS_NAMES, LensPage, may_have_tokens
+from .lens import LensPage, may_have_tokens
+from .lens_kinds import LENS_NAMES
 from .raw_text import read_raw_page
 from .rows import Episode, Group
 from .text import Text, cut, first_words, json_text
