@@ -19,7 +19,7 @@ from . import compat
 from .access import DATABASE, integer, permitted_index
 from .addresses import own_url, run_url, static_url
 from .filter_names import refuse_unknown_options
-from .frame import STYLES, render
+from .frame import render
 from .lists import bounded, sql_url
 from .missing import NotThere, no_run
 
@@ -58,7 +58,7 @@ async def charts_page(datasette: Any, request: Any) -> Response:
         "run": run,
         "run_url": address,
         "charts": await charts_fragment(datasette, request, database, run["id"]),
-        "stylesheets": [static_url(datasette, name) for name in (*STYLES, "charts.css")],
+        "styles": ["charts.css"],
     }
     return await render(datasette, request, database, "charts.html", context)
 

@@ -169,6 +169,7 @@ def _context(
     sides = [_side(datasette, database, side, branch) for side, branch in zip((one, other), branches, strict=True)]
     alignment = _alignment(one, other, branches)
     return {
+        "styles": ["compare.css"],
         "title": f"trajectories {row['id']} and {other.row['id']}",
         "trail": trail(
             datasette,

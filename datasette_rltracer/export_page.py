@@ -12,7 +12,7 @@ from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 
 from .access import DATABASE, permitted_index
-from .addresses import own_url, static_url, table_url
+from .addresses import own_url, table_url
 from .bounds import gates
 from .export import refused
 from .export_options import (
@@ -28,7 +28,7 @@ from .export_options import (
 )
 from .export_rows import MADE_OF, run_specs
 from .export_title import subject
-from .frame import STYLES, render
+from .frame import render
 from .lists import LONGEST_TEXT as LONGEST_NAME
 from .lists import Answer, Query, answers
 from .stream import Visitor
@@ -86,7 +86,7 @@ async def form_page(
         "subject": about,
         "others": others,
         "form_url": own_url(datasette, database, "export"),
-        "stylesheets": [static_url(datasette, name) for name in (*STYLES, "export.css")],
+        "styles": ["export.css"],
         "table": table,
         "hidden": [pair for pair in chosen if pair[0] not in FIELDS],
         "chosen": {name: given.get(name, "") for name in FIELDS},

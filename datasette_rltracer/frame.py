@@ -21,11 +21,13 @@ async def render(
 ) -> Response:
     """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview.
 
+    `context["styles"]` are the names of stylesheets of a page's own.
+
     Without a database the frame leads to none.
     """
     framed = {
         "database": database,
-        "stylesheets": [static_url(datasette, name) for name in STYLES],
+        "stylesheets": [static_url(datasette, name) for name in (*STYLES, *context.get("styles", ()))],
         "print_stylesheet": static_url(datasette, "print.css"),
         "script": static_url(datasette, "reading.js"),
         "live": None,

@@ -80,7 +80,7 @@ def _no_step(datasette: Any, database: str, path: str, step: int | None, steps: 
     """Return what to raise for a step that a run below the folder has not; the nearest ones are named."""
     before = [number for number in steps if step is not None and number < step]
     after = [number for number in steps if step is not None and number > step]
-    found = [*(steps[:1] or [None]), *(steps[-1:] or [None]), max(before, default=None), min(after, default=None)]
+    found = [min(steps, default=None), max(steps, default=None), max(before, default=None), min(after, default=None)]
     ways = nearest(found, lambda one: (step_words(one), browse_url(datasette, database, path, step_key(one))))
     ways.append((f"all steps of {plain(path)}", browse_url(datasette, database, path)))
     return NotThere("This run has no such step.", database, ways)
@@ -90,6 +90,7 @@ async def _waiting(datasette: Any, request: Any, database: str, browser: Browser
     ahead = sum(other.state not in (DONE, FAILED) for other in browser.reader.jobs.values()) - 1
     what = {ALL_STEPS: "all steps", NO_STEP: "the files"}.get(job.step, f"step {job.step}")
     context = {
+        "styles": ["browse.css"],
         "title": f"reading {what}",
         "trail": [(browse_url(datasette, database), "runs"), (browse_url(datasette, database, path), path)],
         "what": what,

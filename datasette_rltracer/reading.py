@@ -14,7 +14,7 @@ from .branches import around, branch_tree, branches_of
 from .conversation import Page, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
-from .frame import STYLES, step_words, trail
+from .frame import step_words, trail
 from .lens import LensPage, may_have_tokens
 from .lens_kinds import LENS_NAMES
 from .raw_text import read_raw_page
@@ -77,7 +77,7 @@ def reading_context(
     group = found.group
     return {
         "title": f"trajectory {row['id']}",
-        "stylesheets": [static_url(datasette, name) for name in (*STYLES, *(["lens.css"] if lens else []))],
+        "styles": ["lens.css"] if lens else [],
         "lens_script": static_url(datasette, "lens.js"),
         "trail": trail(datasette, database, (row["run_id"], row["run"]), (row["step"],), row["prompt_group_id"]),
         "row": row,

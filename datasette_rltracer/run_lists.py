@@ -74,6 +74,7 @@ async def runs_page(datasette: Any, request: Any) -> Response:
         return browse_url(datasette, database, q=wanted or None, **query)
 
     context = {
+        "styles": ["browse.css"],
         "title": "runs",
         "trail": [(browse_url(datasette, database), "runs")],
         "folder": str(browser.root),
@@ -131,6 +132,7 @@ async def steps_page(datasette: Any, request: Any) -> Response:
     troubles = {row["step"]: row for row in troubled.rows}
     start = place(request.args.get("start")) or 0
     context = {
+        "styles": ["browse.css"],
         "title": browser.name(path),
         "trail": [(browse_url(datasette, database), "runs"), (browse_url(datasette, database, path), path)],
         "name": browser.name(path),

@@ -9,122 +9,20 @@ from datasette.utils.asgi import Response
 
 from . import charts, compat
 from .access import DATABASE, integer, permitted_index, place
-from .addresses import group_url, row_url, run_url, static_url, step_url, table_url
+from .addresses import group_url, row_url, run_url, step_url, table_url
 from .filter_names import refuse_unknown_options
-from .frame import STYLES, render, trail
+from .frame import render, trail
 from .lists import Answer, Query, answers
 from .live import live_run
 from .marks import rate_bar
 from .missing import no_run
 from .overview import described_run, run_query, state_words
-
-STEPS_ON_A_PAGE = 100
-MOST_ENVS = 50
-MOST_PROMPTS = 10
-MOST_ERRORS = 20
-MOST_PROBLEMS = 20
-MOST_FILES = 100  # that an address names
-
-RUN = f"""
-select
-    r.*,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
-    (select count(distinct step) from steps where run_id = r.id) as numbered_steps,
-    (select count(*) from steps where run_id = r.id) as step_rows,
-    (select count(*) from shards where run_id = r.id) as files,
-    (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
-    (select sum(state = 'unread') from shards where run_id = r.id) as unread,
-    (select sum(state = 'gone') from shards where run_id = r.id) as gone,
-    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems,
-    (select json_group_array(id) from (
-        select id from shards s where run_id = r.id and exists (select 1 from problems p where p.shard_id = s.id)
-        limit {MOST_FILES + 1}
-    )) as files_with_problems
-from runs r where r.id = :run_id
-"""
-
-# A step without a number comes last. Whether a step gives a signal is counted from its groups.
-STEPS = """
-with signals as (
-    select step, split, sum(zero_variance) as zero_signal, count(zero_variance) as judged
-    from prompt_groups where run_id = :run_id group by step, split
-)
-select
-    s.step, s.split, s.trajectories, s.prompt_groups, s.scored, s.successes, s.pass_rate, s.reward_mean, s.reward_std,
-    g.zero_signal, g.judged, s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
-    case when exists (select 1 from shards where run_id = :run_id and state = 'gone') then (
-        select count(*) from trajectories t
-        where t.run_id = :run_id and t.step is s.step and t.split is s.split and t.gone = 1
-    ) end as gone
-from steps s left join signals g on g.step is s.step and g.split is s.split
-where s.run_id = :run_id
-order by s.step is null, s.step desc, s.split = 'train' desc, s.split limit {size} offset {start}
-"""
-
-ENVS = """
-select
-    env, split, count(*) as prompt_groups, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
-    sum(scored) as scored, sum(successes) as successes,
-    sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
-        as reward_mean,
-    sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed,
-    sum(sum(zero_variance)) over () as all_zero_signal, sum(count(zero_variance)) over () as all_judged
-from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
-"""
-
-# Of prompts with the same pass rate the one with more trajectories says more. Each leads to its latest group. No
-# prompt is in both lists: where there are few, the harder half is in one and the easier half in the other.
-PROMPTS = """
-with ranked as (
-    select
-        prompt_id, env, split, count(distinct step) as steps, sum(trajectories) as trajectories, sum(scored) as scored,
-        sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group,
-        count(*) over () as listed,
-        row_number() over (
-            order by sum(successes) * 1.0 / sum(scored), sum(scored) desc, prompt_id, env, split
-        ) as place
-    from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
-)
-select
-    prompt_id,
-    (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview, env, split, steps, trajectories,
-    scored, successes, pass_rate, latest_group, listed
-from ranked where place {half} min({most}, (listed + 1) / 2)
-order by pass_rate{order}, scored desc, prompt_id, env, split limit {most}
-"""
-
-# Few trajectories have an error. The sign before run_id keeps the planner to their index; as a sign takes the type of
-# the column away as well, the number has to be cast.
-ERRORS = """
-select
-    error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step, count(*) over () as listed
-from trajectories where +run_id = cast(:run_id as integer) and error_type > ''
-group by error_type order by count(*) desc, error_type limit {most}
-"""
-
-PROBLEMS = """
-select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason, p.shard_id, p.id
-from problems p join shards s on s.id = p.shard_id where s.run_id = :run_id order by p.shard_id, p.id limit {most}
-"""
+from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
 
 
 def routes() -> list[tuple[str, Any]]:
     """Return the addresses of this page and what answers them."""
     return [(DATABASE + r"/run/(?P<run>\d+)$", run_page)]
-
-
-def list_queries(run: int, start: int = 0) -> dict[str, Query]:
-    """Return the queries of the page's lists by their names."""
-    texts = {
-        "steps": STEPS.format(size=STEPS_ON_A_PAGE, start=start),
-        "envs": ENVS.format(most=MOST_ENVS),
-        "hardest": PROMPTS.format(half="<=", order="", most=MOST_PROMPTS),
-        "easiest": PROMPTS.format(half=">", order=" desc", most=MOST_PROMPTS),
-        "errors": ERRORS.format(most=MOST_ERRORS),
-        "problems": PROBLEMS.format(most=MOST_PROBLEMS),
-    }
-    return {name: Query(text, {"run_id": run}) for name, text in texts.items()}
 
 
 async def run_page(datasette: Any, request: Any) -> Response:
@@ -157,7 +55,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         **_addresses(datasette, database, identity, start),
         "problems_url": _problems_url(datasette, database, row),
         "charts": await _charts(datasette, request, database, identity),
-        "stylesheets": [static_url(datasette, name) for name in (*STYLES, "charts.css")],
+        "styles": ["charts.css"],
     }
     return await render(datasette, request, database, "run.html", context)
 

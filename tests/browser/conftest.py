@@ -173,6 +173,7 @@ def places(folder: Path) -> dict[str, str]:
         "search": f"{base}/search?q=port*&success=0",
         "empty search": f"{base}/search",
         "export": f"{base}/export?_table=trajectories&success=1&_preview=sft",
+        "missing": f"{base}/step/{sample}/99",
         "charts": f"{base}/run/{sample}/charts",
         "browse": "/-/rltracer/index/browse",
         "browse run": "/-/rltracer/index/browse/sample",

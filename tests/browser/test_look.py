@@ -10,7 +10,7 @@ AXE = Path(__file__).parent / "axe.min.js"
 PAGES = [
     "overview", "run", "small run", "charts", "step", "filtered step", "group", "small group", "tools", "branched",
     "thought", "failed", "counted", "raw", "found", "tokens", "compare", "search", "empty search", "export", "browse",
-    "browse run",
+    "browse run", "missing",
 ]  # fmt: skip
 WIDTHS = (360, 768, 1280, 2560)
 # Datasette's own menu and footer are not ours to judge, nor is what Vega draws beside a chart's description.

@@ -8,7 +8,7 @@ import re
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer import group_page, pages, run_page
+from datasette_rltracer import group_page, pages, run_queries
 from datasette_rltracer.lists import Query
 from tests.index_factory import make_index
 from tests.indexing import index
@@ -184,7 +184,7 @@ ENDLESS = "with recursive n(x) as (values (1) union all select x + 1 from n) sel
 
 @pytest.mark.threat("T14")
 async def test_a_query_that_takes_too_long_costs_only_its_list(serve, monkeypatch):
-    monkeypatch.setattr(run_page, "ERRORS", ENDLESS)
+    monkeypatch.setattr(run_queries, "ERRORS", ENDLESS)
     page = words(await get(serve(settings={"sql_time_limit_ms": 200}), BASE + "/run/1"))
     assert "Errors by type not shown: the query took longer than this server allows" in page
     assert "Steps 1 step ·" in page

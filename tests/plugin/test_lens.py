@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from datasette_rltracer import lens
+from datasette_rltracer import lens, lens_kinds
 from rltracer_sqlite.sample import write_sample
 from rltracer_sqlite.tokens import Tokens, load_tokenizer
 from tests.indexing import rows
@@ -197,7 +197,7 @@ async def test_every_address_stays_below_the_base_url(tmp_path, tokenizer):
 
 async def test_a_ratio_that_is_none_has_no_logarithm():
     tokens = Tokens([1, 2, 3], mask=[True, True, True], importance_ratio=[-1.0, None, 1.0])
-    found = lens._mismatch(tokens)
+    found = lens_kinds._mismatch(tokens)
     assert found is not None
     assert found[0] == [None, None, 0.0]
 

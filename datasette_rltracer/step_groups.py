@@ -1,0 +1,102 @@
+"""The prompt groups on the page of a step: their rows, their bins of pass rates, and the form that filters them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from markupsafe import Markup
+
+from rltracer_sqlite.passrates import PASS_BINS
+
+from .addresses import group_url
+from .lists import Answer
+from .marks import cell, length_bar, rate_bar, rate_cell
+from .selection import Selection, at
+from .text import visible
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A row of the table, its cells ready: a step can have thousands, and a template is slow at deciding."""
+
+    url: str
+    preview: Markup
+    prompt: Markup  # its number and the beginning of its key, by either of which the terminal finds it
+    env: Markup
+    is_silent: bool
+    is_gone: bool  # some of its trajectories cannot be opened any more
+    cells: Sequence[Markup]
+
+
+def group_rows(datasette: Any, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[GroupRow]:
+    """Return the rows of the table; each leads to its group under the same filters."""
+    longest = max((row["tokens_mean"] or 0 for row in rows), default=0)
+    carried = selection.pairs
+    return [
+        GroupRow(
+            url=group_url(datasette, database, row["id"], carried),
+            preview=visible(row["preview"]),
+            prompt=Markup('{} <span class="mono">{}</span>').format(row["prompt_id"], visible(row["key"] or "")),
+            env=visible(_env_words(row)),
+            is_silent=row["zero_variance"] == 1,
+            is_gone=bool(row["gone"]),
+            cells=(
+                rate_bar(row["successes"], row["scored"], row["trajectories"]),
+                rate_cell(row["successes"], row["scored"], row["trajectories"]),
+                *(cell(row[name]) for name in ("reward_mean", "reward_std", "reward_min", "reward_max")),
+                length_bar(row["tokens_mean"], longest),
+                *(cell(row[name]) for name in ("tokens_mean", "truncated", "errors")),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _env_words(row: dict[str, Any]) -> str:
+    """Return the env of a group, and its split where that is not the usual one."""
+    split = None if row["split"] == "train" else row["split"]
+    return " · ".join(str(value)[:40] for value in (row["env"], split) if value)
+
+
+def buckets_context(buckets: Answer, selection: Selection, here: Callable[[Selection], str]) -> dict[str, Any]:
+    """Return the bins of pass rates, and what they add up to."""
+    return {
+        "buckets": _buckets(buckets.rows, selection, here),
+        "buckets_list": buckets,
+        "count": sum(bucket["prompt_groups"] for bucket in buckets.rows),
+        "zero_signal": sum(bucket["zero_signal"] or 0 for bucket in buckets.rows),
+        "judged": sum(bucket["judged"] for bucket in buckets.rows),
+    }
+
+
+def _buckets(
+    rows: list[dict[str, Any]], selection: Selection, here: Callable[[Selection], str]
+) -> list[dict[str, Any]]:
+    """Return the bins of pass rates in their order, with how many groups and the link to only those."""
+    counts = {row["pass_bucket"]: row["prompt_groups"] for row in rows}
+    most = max(counts.values(), default=0)
+    found = []
+    for label in [*(bin.label for bin in PASS_BINS), None]:
+        pair = at("pass_bucket", label)
+        if counts.get(label):
+            others = [kept for kept in selection.chosen if not kept[0].startswith("pass_bucket")]
+            url, bar = here(replace(selection, chosen=[*others, pair])), length_bar(counts[label], most)
+            found.append({"label": label or "not scored", "count": counts[label], "url": url, "bar": bar})
+    return found
+
+
+def filter_form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
+    """Return the fields of the form of filters; filters that it has no field for travel along hidden."""
+    fields = {
+        "env": sorted({row["env"] for row in rows if row["env"] is not None}),
+        "split": sorted({row["split"] for row in rows if row["split"] is not None}),
+    }
+    given = dict(selection.chosen)
+    own: set[str] = {"zero_variance", *(name for name, values in fields.items() if len(values) > 1)}
+    return {
+        "fields": [(name, values, given.get(name)) for name, values in fields.items() if len(values) > 1],
+        "zero_variance": given.get("zero_variance"),
+        "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
+    }

@@ -1,0 +1,87 @@
+"""What the page of a step asks the index: its splits, its prompt groups under filters, and its files that are gone."""
+
+from __future__ import annotations
+
+from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD
+
+from .lists import Query
+from .selection import Selection
+
+GROUPS_ON_A_PAGE = 200
+MOST_CHOICES = 100
+
+# One row per split: training and evaluation are never counted together.
+HEAD = """
+select
+    r.name as run, r.step_kind, s.split, s.trajectories, s.scored, s.successes, s.pass_rate, s.reward_mean,
+    s.truncated, s.errors, s.indexed_at,
+    (select max(step) from steps where run_id = r.id and step < {step}) as previous,
+    (select min(step) from steps where run_id = r.id and step > {step}) as next
+from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {step}
+order by s.split = 'train' desc, s.split limit {most}
+"""
+
+# What cannot be opened any more, by the trajectories of the step, and by its files where they hold none.
+GONE = """
+select
+    count(*) as trajectories,
+    (select count(*) from (
+        select id from shards where run_id = :run_id and step = {step} and state = 'gone'
+        union select shard_id from trajectories where run_id = :run_id and step is {step} and gone = 1
+    )) as files
+from trajectories where run_id = :run_id and step is {step} and gone = 1
+"""
+
+# The trajectories of a group are only counted for the groups of one page.
+GROUPS = """
+with listed as (
+    select *, row_number() over (order by {order}) as place
+    from prompt_groups where {where} order by {order} limit {size} offset {start}
+),
+counted as (
+    select
+        prompt_group_id, sum(truncated) as truncated, sum(ok = 0 or error_type is not null) as errors,
+        sum(gone) as gone, avg(completion_tokens) as tokens_mean
+    from trajectories where prompt_group_id in (select id from listed) group by prompt_group_id
+)
+select
+    id, prompt_id, (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview,
+    (select substr(key, 1, 12) from prompts p where p.id = prompt_id) as key, env, split, group_id, trajectories,
+    scored, successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors,
+    tokens_mean, gone
+from listed left join counted on prompt_group_id = id order by place
+"""
+
+BUCKETS = """
+select pass_bucket, count(*) as prompt_groups, sum(zero_variance) as zero_signal, count(zero_variance) as judged
+from prompt_groups where {where} group by pass_bucket
+"""
+
+CHOICES = """
+select distinct env, split from prompt_groups where run_id = :run_id and step is {step} order by env, split limit {most}
+"""
+
+
+def page_queries(run: int, step: int | None, selection: Selection, start: int, size: int) -> list[Query]:
+    """Return the queries for the splits of a step, its groups, their bins, what can be chosen, and its files."""
+    literal = "null" if step is None else str(int(step))
+    return [
+        Query(HEAD.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
+        groups_query(selection, start, size),
+        buckets_query(selection),
+        Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
+        Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD), {"run_id": run}),
+        Query(GONE.format(step=literal), {"run_id": run}),
+    ]
+
+
+def groups_query(selection: Selection, start: int = 0, size: int = GROUPS_ON_A_PAGE) -> Query:
+    """Return the query for the prompt groups of a selection, from place `start` on."""
+    where, parameters = selection.where()
+    return Query(GROUPS.format(where=where, order=selection.ordering(), size=size, start=start), parameters)
+
+
+def buckets_query(selection: Selection) -> Query:
+    """Return the query for how many groups of a selection are in each bin of pass rates."""
+    where, parameters = selection.where()
+    return Query(BUCKETS.format(where=where), parameters)
