@@ -117,13 +117,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(browser: Any, server: str) -> Iterator[Any]:
+def open_page(browser: Any, server: str, places: dict[str, str]) -> Iterator[Any]:
     """Return a function that opens a page of ours, in a browser of its own; a complaint of any fails the test."""
     with ExitStack() as stack:
 
         def open_at(path: str, width: int = 1280, script: bool = True) -> Any:
             size = {"width": width, "height": 900}
-            context = stack.enter_context(windows(browser, viewport=size, java_script_enabled=script))
+            expected = "status of 404" if path == places["missing"] else None
+            context = stack.enter_context(windows(browser, expected, viewport=size, java_script_enabled=script))
             context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server)
             page = context.new_page()
             page.goto(f"{server}{path}")

@@ -107,7 +107,7 @@ async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Dat
 
 async def test_a_preview_shows_the_first_rows_with_long_texts_cut(datasette: Datasette) -> None:
     page = unescape((await get(datasette, "/-/rltracer/run/export?_preview=sft&_acceptance=any")).text)
-    shown = re.findall(r'<pre class="first-row">\n(.*?)</pre>', page, re.DOTALL)
+    shown = re.findall(r'<pre class="first-row"[^>]*>\n(.*?)</pre>', page, re.DOTALL)
     first = await exported(datasette, "/run/trajectories.sft")
     assert [json.loads(row) for row in shown] == first[:2]
     assert json.loads(shortened({"a": ["x" * 300] * 20})) == {
