@@ -59,7 +59,7 @@ async def test_the_terminal_lists_the_same_rates(demo, tmp_path):
     for fact in facts:
         rate, reward = (fact[name] for name in ("pass_rate", "reward_mean"))
         shown = "not scored" if rate is None else f"{rate:.3f}", "not recorded" if reward is None else f"{reward:.3f}"
-        assert told[fact["run"]] == shown
+        assert told[fact["run"]] == (f"{shown[0]} {fact['split']}", shown[1])
 
 
 async def test_curves_say_where_they_begin_and_end(datasette):
