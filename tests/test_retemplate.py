@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from rltracer_sqlite.cli.retemplate import command
 from rltracer_sqlite.export import ExportError
 from rltracer_sqlite.export.lines import ENDINGS, packed
-from rltracer_sqlite.retemplate import PromptTemplate, RetemplateError, TemplateSource, retemplate
-from rltracer_sqlite.retemplate.templates import VARIABLES, rubric_texts, source_values, split_row
+from rltracer_sqlite.retemplate import RetemplateError, TemplateSource, retemplate
 from tests.export_runs import export, indexed, read_rows, rollout, spec
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -233,32 +232,6 @@ def test_old_outputs_stay_when_a_later_file_fails(place: Workplace) -> None:
     assert (place.folder / "out" / "a.jsonl").read_text() == "old\n"
 
 
-BAD_TEMPLATES = [
-    ("{", "is no JSON"),
-    ("[]", "is no JSON object"),
-    ("{}", "no list of messages"),
-    ('{"chat_template": ["x"]}', "no list of messages"),
-    ('{"chat_template": [{"role": "system", "content": "x"}]}', "no user message"),
-    ('{"chat_template": [{"role": "assistant"}, {"role": "user", "content": "x"}]}', "no user message"),
-    ('{"chat_template": [{"role": "user", "content": "{inputs"}]}', "braces that do not match"),
-    ('{"chat_template": [{"role": "user", "content": "{}"}]}', "no placeholder"),
-    ('{"chat_template": [{"role": "user", "content": "{inputs.__class__}"}]}', "no placeholder"),
-    ('{"chat_template": [{"role": "user", "content": "{inputs!r}"}]}', "no placeholder"),
-    ('{"chat_template": [{"role": "user", "content": "{inputs:>9999999999}"}]}', "no placeholder"),
-    ('{"chat_template": [{"role": "user", "content": "{question}"}]}', "asks for question"),
-    ('{"chat_template": [{"role": "user", "content": "x"}], "input_variables": ["y"]}', "asks for y"),
-    ('{"chat_template": [{"role": "user", "content": "x"}], "input_variables": "y"}', "no list of names"),
-]
-
-
-@pytest.mark.threat("T62")
-@pytest.mark.parametrize(("content", "sentence"), BAD_TEMPLATES)
-def test_templates_that_are_none(tmp_path: Path, content: str, sentence: str) -> None:
-    (tmp_path / "t.json").write_text(content)
-    with pytest.raises(RetemplateError, match=sentence):
-        PromptTemplate.load(tmp_path / "t.json")
-
-
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [("{", "row 1 of"), ("[]", "no JSON object"), ({"rubric": []}, None), ({"rubric": "x"}, "no object"),
@@ -273,39 +246,10 @@ def test_source_rows_that_are_none(place: Workplace, row: Any, sentence: str | N
         place.run([place.rows([sft_row(1)])], sources)
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [([], "no list"), ({"messages": "x"}, "no list"), ({"messages": [{"role": "user"}]}, "no answer"),
-     ({"messages": [{"role": "assistant"}]}, "begins with an answer")],
-)  # fmt: skip
-def test_sft_rows_that_are_none(row: Any, reason: str) -> None:
-    with pytest.raises(RetemplateError, match=reason):
-        split_row(row)
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ({"pass": "yes", "fail": "no"}, ["pass - yes\nfail - no"]),
-        ({"fail": "no", "pass": "yes"}, ["pass - yes\nfail - no", "fail - no\npass - yes"]),
-        ({"Fail": "no", "PASS ": "yes"}, ["PASS  - yes\nFail - no", "Fail - no\nPASS  - yes"]),
-        ({"1": "bad", "5": "good", "weight": 2}, ["1 - bad\n5 - good"]),
-        ({}, [""]),
-    ],
-)
-def test_a_rubric_is_a_line_per_score(scores: dict[str, Any], expected: list[str]) -> None:
-    assert rubric_texts(scores) == expected
-
-
 def test_a_prompt_made_from_stored_keys_is_found_as_well(place: Workplace) -> None:
     row = sft_row(1)
     row["messages"][1]["content"] = "<in>question 1</in><out>answer 1</out>\nfail - unclear\npass - clear"
     assert place.run([place.rows([row, sft_row(1)])], [place.parquet([source_row(1), source_row(1)])])["rows"] == 2
-
-
-def test_what_a_source_row_lacks_is_empty() -> None:
-    assert source_values({}) == [dict.fromkeys(VARIABLES, "")]
-    assert source_values({"input": 5, "output": None})[0]["inputs"] == "5"
 
 
 def test_columns_of_a_source(place: Workplace) -> None:
