@@ -86,16 +86,21 @@ def refresh_run(
                     progress(passed + read, total)
             passed += job.new_bytes
             reading.note_in(done)
-    with transaction(connection):
-        if writer.replaced or done.removed:
-            writer.columns.recount()
-            writer.rule.choose_without_label(writer.columns)
-        refresh_steps(connection, run_id)
-        connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), run_id))
+    _note_read(connection, writer, done)
     make_missing(connection)
     done.aside = _aside(connection, run_id)
     done.notes = list(getattr(source, "notes", list)())
     return done
+
+
+def _note_read(connection: sqlite3.Connection, writer: RunWriter, done: Refreshed) -> None:
+    """Bring what is kept of a run as a whole up to date."""
+    with transaction(connection):
+        if writer.replaced or done.removed:
+            writer.columns.recount()
+            writer.rule.choose_without_label(writer.columns)
+        refresh_steps(connection, done.run_id)
+        connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), done.run_id))
 
 
 class Reading:

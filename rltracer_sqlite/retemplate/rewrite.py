@@ -53,19 +53,16 @@ def retemplate(
         matched = connection.execute("select count(*) from wanted").fetchone()[0]
     finally:
         connection.close()
-    return {
-        "rewrites": [
-            {"input": str(source), "output": str(target), "rows": count}
-            for source, target, count in zip(inputs, outputs, written, strict=True)
-        ],
-        "rows": sum(written),
-        "prompts": matched,
-        "template": {"path": str(template), "sha256": new.sha256, "tools": len(new.tools)},
-        "sources": [
-            {"parquet": str(source.parquet), "template": str(source.template), "sha256": first.sha256, **count}
-            for source, first, count in zip(sources, old, counted, strict=True)
-        ],
-    }
+    rewrites = [
+        {"input": str(source), "output": str(target), "rows": count}
+        for source, target, count in zip(inputs, outputs, written, strict=True)
+    ]
+    found = [
+        {"parquet": str(source.parquet), "template": str(source.template), "sha256": first.sha256, **count}
+        for source, first, count in zip(sources, old, counted, strict=True)
+    ]
+    made = {"path": str(template), "sha256": new.sha256, "tools": len(new.tools)}
+    return {"rewrites": rewrites, "rows": sum(written), "prompts": matched, "template": made, "sources": found}
 
 
 def _refuse_outputs(outputs: Sequence[Path]) -> None:

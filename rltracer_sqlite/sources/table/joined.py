@@ -45,6 +45,7 @@ class _Joining:
         self.committed = start.offset  # bytes before it
 
     def told(self, found: Iterable[Finding]) -> Iterator[Scanned]:
+        """Yield what is said of the findings of a shard, those of a kind together."""
         reached = Position()
         for one in found:
             if isinstance(one, Read):
