@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from rltracer_sqlite.cli import group, printable
+from rltracer_sqlite.cli import group
 from rltracer_sqlite.cli.index import command, parse_steps, parse_success
+from rltracer_sqlite.cli.visible import printable
 from tests.indexing import rows, value
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -109,7 +106,9 @@ def _run(command: click.Command) -> NoReturn:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:  # the edge: what a person can mend is said in a sentence, anything else is a bug
-        sentence = None if is_interrupt(error) else _explained(error)
+        from .failures import explained  # which imports what only an error needs
+
+        sentence = None if is_interrupt(error) else explained(error)
         if sentence is None:
             raise
         say(f"Error: {sentence}", err=True)
@@ -139,83 +138,3 @@ def _say_stopped(left: str = "") -> None:
     if sys.stderr.isatty():
         click.echo(err=True)  # the terminal shows ^C where the cursor was
     say(f"Stopped. {left}".strip(), err=True)
-
-
-def _explained(error: Exception) -> str | None:
-    # Imported here, since only an error needs them.
-    import sqlite3
-
-    from ..index.database import IndexFileError
-    from ..sources.base import SourceError
-
-    if isinstance(error, (SourceError, IndexFileError)):
-        return str(error)
-    if isinstance(error, sqlite3.Error):
-        return _explained_by_sqlite(str(error))
-    if isinstance(error, OSError):
-        return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
-    return _damage(sys.argv[1:])
-
-
-def _damage(arguments: list[str]) -> str | None:
-    """Return what is wrong with an index among the arguments of a command that failed, or None where nothing is."""
-    from ..index.database import IndexFileError, open_index
-    from ..index.soundness import odd_values
-
-    for argument in arguments:
-        try:
-            connection = open_index(Path(argument))
-        except (IndexFileError, OSError, ValueError):
-            continue
-        odd = odd_values(connection)
-        connection.close()
-        if odd is not None:
-            return f"{argument} is damaged: {odd}. Make it again with rltracer-index --rebuild."
-    return None
-
-
-# What SQLite says when the machine, and not the database, is at fault; nothing that was written before is lost.
-MACHINE = {
-    "disk is full": "There is no room left to write to ({}). Make room and run this again: it goes on from here.",
-    "disk I/O error": "The index or its disk cannot be read or written ({}). When it can, run this again.",
-    "readonly database": "The index cannot be written to ({}): its folder or its disk is read-only.",
-    "database is locked": "The index is in use by another program ({}). Run this again when that is done.",
-}
-
-
-def _explained_by_sqlite(error: str) -> str:
-    for said, sentence in MACHINE.items():
-        if said in error:
-            return sentence.format(error)
-    # A database that was damaged, or changed by hand; it can be made again from the files.
-    return f"The index cannot be used: {error}. Make it again with --rebuild."
-
-
-def printable(text: str) -> str:
-    """Return a text with its control characters made visible, so that a name cannot steer the terminal."""
-    return UNSEEN.sub(lambda found: _visible(found[0]), text)
-
-
-def _visible(character: str) -> str:
-    if character in "\n\t":
-        return character
-    if character < " ":
-        return chr(0x2400 + ord(character))  # the Unicode pictures of control characters
-    return _escaped(character)
-
-
-def _escaped(character: str) -> str:
-    """Return a character as JSON and Python escape it."""
-    return json.dumps(character)[1:-1]
-
-
-def json_line(value: Any) -> str:
-    """Return a value as one line of JSON, in which no character can steer a terminal."""
-    return UNSEEN.sub(lambda found: _escaped(found[0]), json.dumps(value, ensure_ascii=False, default=str))
-
-
-# What steers a terminal or hides in it: control characters, line separators, bidirectional marks, tag characters, and
-# halves of surrogate pairs, which cannot be printed at all.
-UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
-)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import CONTEXT, options, printable
+from . import CONTEXT, options
 from .numbers import From, Whole
 from .places import RUN, check_run
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..analysis import RunAnalysis, Selection

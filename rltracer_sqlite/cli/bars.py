@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..charts.data import load_spec
 from ..charts.words import reward_words, step_words
-from . import printable
 from .columns import cell, cut, width_of, wrapped
+from .visible import printable
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 NARROWEST, NUMBER = 20, 7  # columns of the screen: of a column of the table, and of its number

@@ -6,7 +6,7 @@ import shutil
 import unicodedata
 from collections.abc import Iterator
 
-from . import printable
+from .visible import printable
 
 PIPED = 80  # columns where there is no terminal
 NARROWEST = 40  # a table takes that much in any case

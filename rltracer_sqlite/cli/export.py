@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural
-from . import CONTEXT, printable
+from . import CONTEXT
 from .numbers import parse_range
 from .places import RUN, check_run
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..export.preferences import ExportPreferences

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import CONTEXT, printable, run
+from . import CONTEXT, run
 from .numbers import parse_range
 from .options import every
 from .places import DATABASES, RUN
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..sources.places import Root

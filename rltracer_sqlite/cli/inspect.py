@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import CONTEXT, json_line, options, printable
+from . import CONTEXT, options
 from .numbers import From
 from .places import RUN, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from . import json_line, printable
 from .columns import cell, cut, decimal, screen_width, wrapped
 from .covered import covered, refuse_nothing
 from .prompts import chosen, identity, no_prompt, step_words
 from .report import writes_to_terminal
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import CONTEXT, options, printable
+from . import CONTEXT, options
 from .columns import screen_width, wrapped
 from .numbers import From, Whole
 from .report import writes_to_terminal
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..charts import Filters

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from . import json_line, printable
 from .columns import screen_width, wrapped
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural, ranges
-from . import json_line, printable
 from .columns import cell, cut, decimal, screen_width, wrapped
 from .covered import in_words, refuse_nothing
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter

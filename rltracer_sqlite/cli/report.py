@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..amounts import listed, plural, ranges, size
-from . import printable
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from . import CONTEXT, printable
+from . import CONTEXT
+from .visible import printable
 
 
 @click.command(context_settings=CONTEXT)

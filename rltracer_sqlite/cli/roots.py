@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import CONTEXT, printable
+from . import CONTEXT
 from .places import RUN
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..sources.places import Root

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural, ranges
-from . import json_line, printable
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..index.lists import Among

@@ -10,8 +10,8 @@ from typing import TextIO
 
 import click
 
-from . import printable
 from .columns import screen_width, width_of
+from .visible import printable
 
 COMMANDS = ("  datasette ", "  rltracer ")  # lines that are copied whole
 WORD = re.compile(r"\S+(?: >= \S+)*")  # a rule is one word

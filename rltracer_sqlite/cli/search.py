@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural
-from . import CONTEXT, json_line, options, printable
+from . import CONTEXT, options
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
 from .say import say
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     import sqlite3

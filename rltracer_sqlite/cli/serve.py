@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import CONTEXT, printable, run
+from . import CONTEXT, run
 from .options import every
 from .places import RUN
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..sources.places import Root

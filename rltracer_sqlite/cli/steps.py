@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from . import json_line
 from .columns import caption, cell, cut, decimal, screen_width, wrapped
 from .covered import in_words, refuse_nothing
 from .prompts import prompts_of_step, step_words
+from .visible import json_line
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter

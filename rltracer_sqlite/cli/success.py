@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..amounts import plural
-from . import CONTEXT, printable
+from . import CONTEXT
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from . import printable
 from .columns import cut, screen_width, width_of, wrapped
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..model import Trajectory

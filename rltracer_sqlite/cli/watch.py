@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import printable
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..index.followed import Followed

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import rltracer_sqlite.cli
-from rltracer_sqlite.cli import UNSEEN, json_line, printable
+from rltracer_sqlite.cli.visible import UNSEEN, json_line, printable
 from rltracer_sqlite.export.write import replacing
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.lock import WriterLock

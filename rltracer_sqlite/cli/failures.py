@@ -1,0 +1,52 @@
+"""What a person is told of an error: what is at fault, and what can be done."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+
+from ..errors import SourceError
+from ..index.database import IndexFileError, open_index
+from ..index.soundness import odd_values
+
+# What SQLite says when the machine, and not the database, is at fault; nothing that was written before is lost.
+MACHINE = {
+    "disk is full": "There is no room left to write to ({}). Make room and run this again: it goes on from here.",
+    "disk I/O error": "The index or its disk cannot be read or written ({}). When it can, run this again.",
+    "readonly database": "The index cannot be written to ({}): its folder or its disk is read-only.",
+    "database is locked": "The index is in use by another program ({}). Run this again when that is done.",
+}
+
+
+def explained(error: Exception) -> str | None:
+    """Return the sentence for an error that a person can mend, or None for what is a bug."""
+    if isinstance(error, (SourceError, IndexFileError)):
+        return str(error)
+    if isinstance(error, sqlite3.Error):
+        return _explained_by_sqlite(str(error))
+    if isinstance(error, OSError):
+        return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
+    return _damage(sys.argv[1:])
+
+
+def _damage(arguments: list[str]) -> str | None:
+    """Return what is wrong with an index among the arguments of a command that failed, or None where nothing is."""
+    for argument in arguments:
+        try:
+            connection = open_index(Path(argument))
+        except (IndexFileError, OSError, ValueError):
+            continue
+        odd = odd_values(connection)
+        connection.close()
+        if odd is not None:
+            return f"{argument} is damaged: {odd}. Make it again with rltracer-index --rebuild."
+    return None
+
+
+def _explained_by_sqlite(error: str) -> str:
+    for said, sentence in MACHINE.items():
+        if said in error:
+            return sentence.format(error)
+    # A database that was damaged, or changed by hand; it can be made again from the files.
+    return f"The index cannot be used: {error}. Make it again with --rebuild."

@@ -1,0 +1,36 @@
+"""Text for a terminal, in which whatever could steer it or hide in it is made visible."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+# What steers a terminal or hides in it: control characters, line separators, bidirectional marks, tag characters, and
+# halves of surrogate pairs, which cannot be printed at all.
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters made visible, so that a name cannot steer the terminal."""
+    return UNSEEN.sub(lambda found: _visible(found[0]), text)
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t":
+        return character
+    if character < " ":
+        return chr(0x2400 + ord(character))  # the Unicode pictures of control characters
+    return _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    """Return a character as JSON and Python escape it."""
+    return json.dumps(character)[1:-1]
+
+
+def json_line(value: Any) -> str:
+    """Return a value as one line of JSON, in which no character can steer a terminal."""
+    return UNSEEN.sub(lambda found: _escaped(found[0]), json.dumps(value, ensure_ascii=False, default=str))
