@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rltracer_sqlite.export import DifficultyFilter
-from rltracer_sqlite.export.rank import draw, weighted
+from rltracer_sqlite.export.draws import draw, weighted
 from tests.export_runs import chosen, export, indexed, inspect, rollout, spec, uids
 from tests.index_factory import make_index
 
