@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from datasette.utils.asgi import Response
 from markupsafe import Markup
 
+from rltracer_sqlite.index.states import state_words
 from rltracer_sqlite.index.totals import TOTALS, WEIGHTED
 
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
-from .facts import counted, number
 from .filter_names import refuse_unknown_options
 from .frame import render
 from .lists import Query, answers
@@ -49,8 +48,8 @@ points as (
 {TOTALS.strip()},
 files as (
     select
-        run_id, count(*) as files, sum(state = 'waiting') as waiting, sum(state = 'unread') as unread,
-        sum(state = 'gone') as gone, sum(problems) as problems
+        run_id, count(*) as files, sum(state = 'reading') as reading, sum(state = 'waiting') as waiting,
+        sum(state = 'unread') as unread, sum(state = 'gone') as gone, sum(problems) as problems
     from shards group by run_id
 )
 select
@@ -64,7 +63,7 @@ select
     (select max(split) from chosen where run_id = r.id) as split,
     (select json_group_array(json_array(named, successes, scored, trajectories, reward)) from totals
         where run_id = r.id) as splits,
-    files, waiting, unread, gone, problems,
+    files, reading, waiting, unread, gone, problems,
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
 """
@@ -151,20 +150,3 @@ class Total:
 def _curve(points: list[Point], label: str, low: float | None = None, high: float | None = None) -> Markup:
     """Return a curve; nothing without a value, since the number before it says so already."""
     return spark(points, label, low, high) if any(y is not None for _, y in points) else Markup("")
-
-
-def state_words(row: Mapping[str, Any]) -> list[str]:
-    """Return how complete the reading of a run is, in words: one entry when all is read and nothing is amiss."""
-    said = []
-    if row["unread_steps"]:
-        said.append(f"{number(row['steps'] - row['unread_steps'])} of {counted(row['steps'], 'step')} read")
-    for key, words in (
-        ("waiting", "still being written"),
-        ("unread", "could not be read"),
-        ("gone", "gone since they were read"),
-    ):
-        if row[key]:
-            said.append(f"{number(row[key])} of {counted(row['files'], 'file')} {words}")
-    if not row["files"]:
-        said.append("no file found yet")
-    return said or ["read completely"]

@@ -7,6 +7,8 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
+from rltracer_sqlite.index.states import COMPLETE, state_words
+
 from . import charts, compat
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import group_url, row_url, run_url, step_url, table_url
@@ -16,7 +18,7 @@ from .lists import Answer, Query, answers
 from .live import live_run
 from .marks import rate_bar
 from .missing import no_run
-from .overview import described_run, run_query, state_words
+from .overview import described_run, run_query
 from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
 
 
@@ -47,6 +49,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
         "trail": trail(datasette, database, (identity, row["name"])),
         "run": row,
         "state": state_words(row),
+        "no_problems": _no_problems(state_words(row)),
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
@@ -85,6 +88,13 @@ def _addresses(datasette: Any, database: str, run: int, start: int) -> dict[str,
         "following": run_url(*where, run, start=start + STEPS_ON_A_PAGE),
         "preceding": run_url(*where, run, start=max(start - STEPS_ON_A_PAGE, 0) or None),
     }
+
+
+def _no_problems(state: list[str]) -> str:
+    """Return what is said in the place of a run's problems where there is none: only what was read can have one."""
+    if state == [COMPLETE]:
+        return "Every line of every file was read."
+    return f"No problem in what was read; {', '.join(state)}."
 
 
 def _problems_url(datasette: Any, database: str, run: dict[str, Any]) -> str:

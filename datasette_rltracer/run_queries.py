@@ -19,6 +19,7 @@ select
     (select count(distinct step) from steps where run_id = r.id) as numbered_steps,
     (select count(*) from steps where run_id = r.id) as step_rows,
     (select count(*) from shards where run_id = r.id) as files,
+    (select sum(state = 'reading') from shards where run_id = r.id) as reading,
     (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
     (select sum(state = 'unread') from shards where run_id = r.id) as unread,
     (select sum(state = 'gone') from shards where run_id = r.id) as gone,

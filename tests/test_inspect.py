@@ -62,7 +62,8 @@ def test_what_has_vanished_is_told_beside_its_step(tmp_path: Path) -> None:
     (run / "rollouts" / TRACES.format(3)).unlink()
     indexed(tmp_path / "x.sqlite", run)
     lines = rltracer("inspect", tmp_path / "x.sqlite").stdout.splitlines()
-    assert [line.split()[-2:] == ["1", "gone"] for line in lines[2:]] == [True, False]
+    assert [line.split()[-2:] == ["1", "gone"] for line in lines[2:4]] == [True, False]
+    assert lines[4:] == ["1 of 2 files gone since it was read."]
 
 
 def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> None:

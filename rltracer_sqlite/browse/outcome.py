@@ -80,7 +80,7 @@ def file_trouble(file: Mapping[str, Any]) -> str:
 
 def _without_a_reason(file: Mapping[str, Any]) -> str:
     if file["state"] == "waiting":
-        return "its only line is not finished yet"
+        return "it ends in the middle of its only line"
     if file["state"] == "unread":
         return "it was not read to its end"
     return "it holds no rollout" if file["size"] else "it is empty"

@@ -104,8 +104,8 @@ def run_lines(
     if not is_rule_asked or count["scored"]:
         lines += _unscored_lines(connection, result.run_id, path, count)
     lines += _token_lines(connection, result.run_id)
-    lines += [f"  waiting: the last line of {file} is unfinished; it is read when complete" for file in result.waiting]
-    lines += [f"  gone: {file} has vanished; its rows are kept and flagged" for file in result.gone]
+    lines += _told("waiting", result.waiting, "ends in the middle of a line, which is read when it is complete")
+    lines += _told("gone", result.gone, "has vanished; its rows are kept and flagged")
     lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
     if len(result.aside) > MAX_ASIDE:
         lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")
@@ -114,6 +114,12 @@ def run_lines(
     if result.removed:
         lines.append(f"  removed: {plural(result.removed, 'row')} whose record a rewritten file no longer holds")
     return lines
+
+
+def _told(state: str, files: list[str], what: str) -> list[str]:
+    lines = [f"  {state}: {file} {what}" for file in files[:MAX_ASIDE]]
+    more = len(files) - len(lines)
+    return [*lines, f"  {state}: {plural(more, 'file')} more, see the table shards"] if more else lines
 
 
 def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, count: dict[str, int]) -> list[str]:

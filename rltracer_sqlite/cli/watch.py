@@ -158,6 +158,7 @@ def _state(watch: Watch) -> str:
 def _counts(watch: Watch) -> list[str]:
     """Return how much there is, the last step, and what is not finished yet, has vanished or could not be read."""
     from ..amounts import plural
+    from ..index.states import waiting_words
 
     step, waiting, problems = watch.connection.execute(
         """
@@ -167,7 +168,7 @@ def _counts(watch: Watch) -> list[str]:
     ).fetchone()
     parts = [f"{_count(watch.connection):,} in all"]
     parts += [f"step {step}"] if step is not None else []
-    parts += [plural(waiting, "unfinished line")] if waiting else []
+    parts += [waiting_words(waiting)] if waiting else []
     parts += [f"{plural(gone, 'file')} gone"] if (gone := _gone(watch.connection)) else []
     return [*parts, *([plural(problems, "problem")] if problems else [])]
 

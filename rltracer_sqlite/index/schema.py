@@ -60,7 +60,7 @@ create table shards (
     lines integer not null default 0,  -- complete lines read so far
     records integer not null default 0,  -- trajectories or later facts found in it
     problems integer not null default 0, -- lines that could not be read, or in part only
-    state text not null                -- complete, waiting (its last line is unfinished), reading, aside (no rollouts), gone (has vanished) or unread (an error)
+    state text not null                -- complete, waiting (ends in the middle of a line), reading, aside (no rollouts), gone (has vanished) or unread (an error)
 ) strict;
 
 -- A distinct prompt: the messages before the first assistant turn, and the task behind them.

@@ -56,7 +56,7 @@ def leads_out(run, monkeypatch, tmp_path):
     [
         (without_pyarrow, "needs pyarrow: pip install 'datasette-rltracer[parquet]'."),
         (no_rollouts, "traces.jsonl: line 1:"),
-        (unfinished, "traces.jsonl: its only line is not finished yet."),
+        (unfinished, "traces.jsonl: it ends in the middle of its only line."),
         (empty, "traces.jsonl: it is empty."),
         (leads_out, "leads outside the run's folder; what it points to is not read."),
     ],

@@ -8,7 +8,7 @@ import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer.marks import rate_bar, signed_bar, spark
-from datasette_rltracer.overview import state_words
+from rltracer_sqlite.index.states import state_words
 from tests.commands import indexed, rltracer
 from tests.index_factory import make_index, new_index
 from tests.layouts.records import message, trace
@@ -96,7 +96,7 @@ async def test_many_runs_come_in_pages(tmp_path):
     assert len(table_rows(await get(datasette, later), "runs")) == 20
 
 
-COMPLETE = {"steps": 4, "unread_steps": 0, "files": 3, "waiting": 0, "unread": 0, "gone": 0}
+COMPLETE = {"steps": 4, "unread_steps": 0, "files": 3, "reading": 0, "waiting": 0, "unread": 0, "gone": 0}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,11 @@ COMPLETE = {"steps": 4, "unread_steps": 0, "files": 3, "waiting": 0, "unread": 0
     [
         ({}, ["read completely"]),
         ({"unread_steps": 3}, ["1 of 4 steps read"]),
-        ({"waiting": 1}, ["1 of 3 files still being written"]),
+        ({"waiting": 1}, ["1 of 3 files ends in the middle of a line"]),
+        (
+            {"waiting": 2, "reading": 1},
+            ["1 of 3 files not read to its end yet", "2 of 3 files end in the middle of a line"],
+        ),
         ({"gone": 2, "unread": 1}, ["1 of 3 files could not be read", "2 of 3 files gone since they were read"]),
         ({"files": None}, ["no file found yet"]),
     ],

@@ -7,6 +7,8 @@ from datasette.app import Datasette
 
 from tests.index_factory import make_index
 from tests.indexing import index
+from tests.layouts import append, append_torn
+from tests.watching import ALL, record
 
 from .conftest import get, traces, write_run
 from .html import links, query_of, sql_link, table_rows, words
@@ -154,6 +156,16 @@ async def test_a_run_without_anything_says_so(tmp_path):
         "No group has two rewards",
     ):
         assert sentence in page
+
+
+async def test_a_file_that_ends_in_the_middle_of_a_line_is_told_with_the_problems(tmp_path):
+    run = tmp_path / "run"
+    append(run / ALL, record("t0"))
+    append_torn(run / ALL, record("t1"))
+    index(tmp_path / "index.sqlite", run)
+    page = words(await get(Datasette([str(tmp_path / "index.sqlite")]), PAGE))
+    assert "No problem in what was read; 1 of 1 file ends in the middle of a line." in page
+    assert "Every line of every file was read." not in page
 
 
 async def test_many_steps_come_in_pages(tmp_path):
