@@ -66,11 +66,22 @@ def test_a_run_that_vanishes_for_a_while_keeps_its_rows(tmp_path: Path, run: Pat
         run.rename(tmp_path / "away")
         watch.look()
         assert watch.runs[0].trouble == f"{run} has vanished."
-        assert uids(database, "gone = 0") == ["t0"]
+        assert uids(database, "gone = 1") == ["t0"]
         (tmp_path / "away").rename(run)
         append(run / ALL, record("t1"))
         watch.look()
-        assert (watch.runs[0].trouble, uids(database)) == ("", ["t0", "t1"])
+        assert (watch.runs[0].trouble, uids(database, "gone = 0")) == ("", ["t0", "t1"])
+
+
+def test_a_watch_of_a_run_that_vanished_before_flags_its_rows(tmp_path: Path, run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    index(database, run)
+    run.rename(tmp_path / "away")
+    with watching(database, run) as watch:
+        watch.look()
+        assert (watch.runs[0].trouble, uids(database, "gone = 1")) == (f"{run} has vanished.", ["t0"])
+        (tmp_path / "away").rename(run)
+        assert (watch.look().read_bytes, uids(database, "gone = 0")) == (0, ["t0"])
 
 
 def test_a_file_that_could_not_be_read_before_it_vanished_is_read_when_it_is_back(run: Path, database: Path) -> None:

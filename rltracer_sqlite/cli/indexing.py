@@ -13,6 +13,7 @@ from ..amounts import listed, plural
 from . import telling
 from .say import say
 from .several import refuse_merging
+from .vanished import flag_or_explain
 
 if TYPE_CHECKING:
     import sqlite3
@@ -74,7 +75,8 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     started = time.perf_counter()
     # Every run is looked at before the database is touched: wrong paths alone change nothing.
     with telling(lambda: "Nothing was written."):
-        sources, faults = _found_sources(roots, options, shown)
+        sources, unread = _found_sources(roots, options, shown)
+    faults = flag_or_explain(target, unread)
     if sources:
         faults += _index_found(target, sources, options, shown, started)
     for message in faults:
@@ -82,20 +84,20 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     return not faults
 
 
-def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tuple[Sources, list[str]]:
-    """Return the runs with what reads them, and a sentence for each one that nothing reads."""
+def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tuple[Sources, list[tuple[Root, str]]]:
+    """Return the runs with what reads them, and with a sentence each those that nothing reads."""
     from ..sources.base import SourceError
 
     found: Sources = []
-    faults = []
+    unread = []
     for root in roots:
         try:
             source = find_source(root, options)
             refuse_merging(root, options, shown, source)
             found.append((root, source))
         except SourceError as error:
-            faults.append(str(error))
-    return found, faults
+            unread.append((root, str(error)))
+    return found, unread
 
 
 def refuse_merging_unread(root: Root, options: Options, database: Path) -> None:

@@ -53,12 +53,15 @@ def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) ->
     with transaction(connection):
         for shard_id, path in changed:
             gone = path not in present
-            # What has come back may have changed meanwhile: its size and time are compared as usual. What had not been
-            # read to its end is read from its start, which an unknown time and no hash stand for.
+            # What has come back may have changed meanwhile: its size and time are compared as usual. One that was not
+            # complete is looked into again, which an unknown time stands for: what waited from where it ended, what
+            # could not be read or was set aside from its start, for which there is no hash.
             connection.execute(
                 """
                 update shards set
-                    mtime_ns = iif(state = 'unread', 0, mtime_ns), head_hash = iif(state = 'unread', null, head_hash),
+                    mtime_ns = iif(state in ('complete', 'gone'), mtime_ns, 0),
+                    head_hash = iif(state in ('unread', 'aside'), null, head_hash),
+                    size = iif(state = 'waiting', indexed_bytes, size),
                     state = ?
                 where id = ?
                 """,

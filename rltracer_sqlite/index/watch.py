@@ -26,6 +26,7 @@ from .plan import find_jobs, is_listed
 from .refresh import Progress, Refreshed, refresh_run
 from .runs import ensure_run, set_success
 from .statistics import refresh_steps
+from .vanished import find_vanished, flag_vanished
 
 OPENING_SECONDS = 30.0  # to wait for another writer before the first look
 LOOKING_SECONDS = 1.0  # and before each later one, which the next look makes up for
@@ -118,7 +119,8 @@ class Watch:
         relist(run.root)
         if not run.root.exists():
             run.unknown = None
-            raise SourceError(f"{run.root} " + ("does not exist yet." if run.source is None else "has vanished."))
+            is_known = self._flag_vanished(run) or run.source is not None
+            raise SourceError(f"{run.root} " + ("has vanished." if is_known else "does not exist yet."))
         if run.source is None:
             run.source = run.recognised()
         if run.run_id is not None and not self._has_news(run, run.source, run.run_id):
@@ -130,6 +132,14 @@ class Watch:
                 self.connection, run.source, run.root, run.run_id, run.steps, False, progress,
                 self.processes, self.executor,
             )  # fmt: skip
+
+    def _flag_vanished(self, run: Followed) -> bool:
+        """Flag the rows of a run that has vanished as gone; say whether the index knows the run."""
+        vanished = find_vanished(self.connection, run.root)
+        if vanished is not None and not vanished.is_flagged:
+            with WriterLock(self.database, "watching", wait=LOOKING_SECONDS):
+                flag_vanished(self.connection, vanished)
+        return vanished is not None
 
     def _ensure(self, run: Followed, source: Source) -> int:
         run_id = ensure_run(self.connection, source, run.root, run.name)
