@@ -67,8 +67,7 @@ def read_step(
     with WriterLock(index, "reading a step", wait=BUSY_SECONDS):
         connection = open_for_writing(index)
         try:
-            known = connection.execute("select 1 from runs where root = ?", (str(root.resolve()),)).fetchone()
-            run_id = ensure_run(connection, source, root, None if known else name)
+            run_id = ensure_run(connection, source, root, suggested=name)
             refresh_run(connection, source, root, run_id, lambda number: is_wanted(number, step), progress=progress)
             if text_roots is not None:
                 from ..search import refresh_text

@@ -106,12 +106,14 @@ def command(
 
 def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: float) -> None:
     from .indexing import refuse_merging_unread
+    from .several import refuse_clash
     from .watch import watch_runs
 
     if options.rebuild or options.discover:
         raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
-    for root in runs:
+    for number, root in enumerate(runs):
         refuse_merging_unread(root, options, database)
+        refuse_clash(root, runs[:number], database, options.name)
     watch_runs(database, runs, options, every)
 
 

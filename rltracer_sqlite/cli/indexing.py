@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..amounts import listed, plural
 from . import telling
 from .say import say
-from .several import refuse_merging
+from .several import refuse_clash, refuse_merging
 from .vanished import flag_or_explain
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     started = time.perf_counter()
     # Every run is looked at before the database is touched: wrong paths alone change nothing.
     with telling(lambda: "Nothing was written."):
-        sources, unread = _found_sources(roots, options, shown)
+        sources, unread = _found_sources(roots, options, target, shown)
     faults = flag_or_explain(target, unread)
     if sources:
         faults += _index_found(target, sources, options, shown, started)
@@ -84,7 +84,9 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     return not faults
 
 
-def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tuple[Sources, list[tuple[Root, str]]]:
+def _found_sources(
+    roots: tuple[Root, ...], options: Options, target: Path, shown: Path
+) -> tuple[Sources, list[tuple[Root, str]]]:
     """Return the runs with what reads them, and with a sentence each those that nothing reads."""
     from ..sources.base import SourceError
 
@@ -94,6 +96,7 @@ def _found_sources(roots: tuple[Root, ...], options: Options, shown: Path) -> tu
         try:
             source = find_source(root, options)
             refuse_merging(root, options, shown, source)
+            refuse_clash(root, [other for other, _ in found], target, options.name)
             found.append((root, source))
         except SourceError as error:
             unread.append((root, str(error)))
@@ -224,18 +227,21 @@ def find_source(root: Root, options: Options) -> Source:
 
 def _index_run(connection: sqlite3.Connection, source: Source, root: Root, options: Options) -> Refreshed:
     from ..index.refresh import refresh_run
-    from ..index.runs import ensure_run, set_success
+    from ..index.runs import ensure_run, naming, set_success
     from .report import ProgressBar
 
+    told = naming(connection, root, options.name)
     run_id = ensure_run(connection, source, root, options.name)
     remember(root, options.tokenizer)  # first, since an indexing that is killed leaves rows too
     if options.rule:
         set_success(connection, run_id, *options.rule)
     with ProgressBar(root, options.quiet) as progress:
-        return refresh_run(
+        done = refresh_run(
             connection, source, root, run_id, options.steps, options.discover, progress,
             processes=options.jobs, executor=options.executor,
         )  # fmt: skip
+    done.naming = told
+    return done
 
 
 def found_tokenizer(place: str) -> str:

@@ -91,16 +91,18 @@ def run_lines(
         "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
     ).fetchone()
     count = counts(connection, result.run_id)
+    named = [f"  name: {result.naming}"] if result.naming else []
     if discover:
-        return [f"{name}: {plural(count['steps'], 'step')} discovered, {count['unread']:,} of them not read yet"]
-    found = [
+        found = f"{plural(count['steps'], 'step')} discovered, {count['unread']:,} of them not read yet"
+        return [f"{name}: {found}", *named]
+    facts = [
         plural(count["trajectories"], "trajectory"),
         *([f"{unscored:,} unscored"] if (unscored := count["trajectories"] - count["scored"]) > 0 else []),
         plural(count["prompt_groups"], "prompt group"),
         plural(count["steps"], "step"),
         plural(count["problems"], "problem"),
     ]
-    lines = [f"{name}: {', '.join(found)}", f"  success: {path} >= {threshold:g}"]
+    lines = [f"{name}: {', '.join(facts)}", *named, f"  success: {path} >= {threshold:g}"]
     if not is_rule_asked or count["scored"]:
         lines += _unscored_lines(connection, result.run_id, path, count)
     lines += _token_lines(connection, result.run_id)

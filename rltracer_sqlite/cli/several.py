@@ -1,7 +1,12 @@
-"""Folders that hold several runs: refused with what to type instead, unless they are meant to be one run."""
+"""What cannot be a run of an index: a folder of several runs, one inside of another run, or under the name of another.
+
+It is refused with what to type instead, unless a folder is meant to be one run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -9,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..amounts import listed
 
 if TYPE_CHECKING:
+    from ..index.queries import Run
     from ..sources.base import Source
     from ..sources.places import Root
     from .asked import Options
@@ -27,17 +33,38 @@ def refuse_merging(root: Root, options: Options, database: Path, source: Source)
 
 def _is_known(root: Root, database: Path) -> bool:
     """Say whether a run has been indexed before."""
+    return str(root.resolve()) in {known.root for known in _known(database)}
+
+
+def _known(database: Path) -> list[Run]:
+    """Return the runs of an index, none where there is none yet."""
     from ..index.database import IndexFileError, open_index
     from ..index.queries import runs
 
     try:
         connection = open_index(database)
     except IndexFileError:
-        return False
-    try:
-        return str(root.resolve()) in {known.root for known in runs(connection)}
-    finally:
-        connection.close()
+        return []
+    with closing(connection):
+        return runs(connection)
+
+
+def refuse_clash(root: Root, others: Sequence[Root], database: Path, name: str | None) -> None:
+    """Raise SourceError where another run has the name, or a new run lies in another one or holds one.
+
+    Other runs are those of the database, and the `others` that are about to be.
+    """
+    from ..index.runs import refuse_name, refuse_nested, run_name
+    from ..sources.base import SourceError
+    from ..sources.places import place
+
+    known = _known(database)
+    refuse_name(known, root, name)
+    places = [(run_name(other), other.resolve()) for other in others]
+    for run in known:
+        with suppress(SourceError):  # a kind of place that this version does not read
+            places.append((run.name, place(run.root)))
+    refuse_nested(places, root)
 
 
 def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) -> None:

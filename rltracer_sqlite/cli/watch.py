@@ -73,6 +73,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
                     break
                 read += look.read_bytes
                 _warn(look, status)
+                _tell_names(runs, status)
                 told = _log(watch, look, told) if is_logged else told
                 status.say(" ".join(_troubles(runs, look)))
                 status.show(_state(watch))
@@ -143,6 +144,14 @@ def _progress(status: Status, stopping: Stopping) -> Progress:
         status.show(f"reading {size(read)} of {size(total)}")
 
     return progress
+
+
+def _tell_names(runs: Sequence[Followed], status: Status) -> None:
+    """Print once what is to be told of the names that runs were given."""
+    for run in runs:
+        if run.naming:
+            status.say(f"{run.root}: {run.naming}.")
+            run.naming = None
 
 
 def _troubles(runs: Sequence[Followed], look: Look) -> list[str]:

@@ -38,6 +38,7 @@ class Followed:
     source: Source | None = None
     run_id: int | None = None
     trouble: str = ""
+    naming: str | None = None  # what is to be told of the name that it was given
     unknown: list[tuple[str, int, int]] | None = None  # the files when none of them was recognised
     tried: dict[str, Tried] = field(default_factory=dict)
 

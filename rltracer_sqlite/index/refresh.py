@@ -45,6 +45,7 @@ class Refreshed:
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
     gone: list[str] = field(default_factory=list)
     misfits: dict[str, str] = field(default_factory=dict)  # shards that the tokenizer does not fit, and how that shows
+    naming: str | None = None  # what is to be told of the run's name
 
 
 def refresh_run(

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Sequence
 
 from ..sources.base import Source, SourceError
 from ..sources.places import Root
+from ..sources.remote import RemoteRoot
 from .database import transaction
+from .queries import Run, runs
 from .statistics import apply_success, refresh_steps, utc_now
 from .success import DEFAULT_SUCCESS
 
 
-def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name: str | None = None) -> int:
-    """Return the id of the run at `root`, making its row when it is new, and keep how its source reads it."""
+def ensure_run(
+    connection: sqlite3.Connection,
+    source: Source,
+    root: Root,
+    name: str | None = None,
+    suggested: str | None = None,
+) -> int:
+    """Return the id of the run at `root`, making its row when it is new, and keep how its source reads it.
+
+    `name` is what the run is to be called, also where it is known already; `suggested` is for a new one, which gets a
+    number where it is taken. Raises SourceError where another run has the `name`.
+    """
+    refuse_name(runs(connection), root, name)
     where = str(root.resolve())
     mapping = getattr(getattr(source, "mapping", None), "text", None)
     tokenizer, step_kind = getattr(source, "tokenizer", None), getattr(source, "step_kind", None)
@@ -20,21 +34,21 @@ def ensure_run(connection: sqlite3.Connection, source: Source, root: Root, name:
         "select id, name, source, mapping, tokenizer from runs where root = ?", (where,)
     ).fetchone()
     if not found:
+        called = name or _free_name(connection, suggested or run_name(root))
         cursor = connection.execute(
             """
             insert into runs (name, root, source, tokenizer, mapping, step_kind, success_path, success_threshold,
                 created_at)
             values (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            (_free_name(connection, name or run_name(root)), where, source.name, tokenizer, mapping, step_kind,
-             *DEFAULT_SUCCESS, utc_now()),
+            (called, where, source.name, tokenizer, mapping, step_kind, *DEFAULT_SUCCESS, utc_now()),
         )  # fmt: skip
         return int(cursor.lastrowid or 0)
     run_id, old_name, old_source, old_mapping, old_tokenizer = found
     if old_source != source.name:
         raise SourceError(f"{root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
     if name and name != old_name:
-        connection.execute("update runs set name = ? where id = ?", (_free_name(connection, name), run_id))
+        connection.execute("update runs set name = ? where id = ?", (name, run_id))
     if mapping != old_mapping:
         # What an edited mapping says of files that have not changed is found by reading them again.
         connection.execute("update shards set state = 'unread' where run_id = ? and state <> 'gone'", (run_id,))
@@ -58,6 +72,43 @@ def _read_texts_again(connection: sqlite3.Connection, run_id: int) -> None:
         """,
         (run_id,),
     )
+
+
+def refuse_name(known: Sequence[Run], root: Root, name: str | None) -> None:
+    """Raise SourceError where another run than that at `root` is called `name`."""
+    for run in known:
+        if run.name == name and run.root != str(root.resolve()):
+            raise SourceError(f"The name {name} is that of another run, {run.root}: give another one.")
+
+
+def refuse_nested(known: Iterable[tuple[str, Root]], root: Root) -> None:
+    """Raise SourceError where a new run lies in a run of the same index, or holds one: `known` are (name, root).
+
+    A run is whatever lies at its root, and its trajectories are told apart by their ids within it. So the same files
+    under two roots are two runs, and every count over both would be wrong.
+    """
+    here = root.resolve()
+    others = [(name, other) for name, other in known if isinstance(other, RemoteRoot) == isinstance(here, RemoteRoot)]
+    if any(here == other for _, other in others):
+        return
+    for name, other in others:
+        if here.is_relative_to(other) or other.is_relative_to(here):
+            what = "lies in" if here.is_relative_to(other) else "holds"
+            raise SourceError(
+                f"{root} {what} another run, {name} ({other}), and its rollouts would be counted twice: index one of "
+                "them into another database."
+            )
+
+
+def naming(connection: sqlite3.Connection, root: Root, name: str | None = None) -> str | None:
+    """Return what is to be told of the name that `ensure_run` is about to give a run; None where it is as expected."""
+    where, wanted = str(root.resolve()), name or run_name(root)
+    known = runs(connection)
+    for run in known:
+        if run.root == where:
+            return f"it was called {run.name}" if name and name != run.name else None
+    others = [run.root for run in known if run.name == wanted]
+    return f"{wanted} is the name of another run, {others[0]}; --name gives this one its own" if others else None
 
 
 def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshold: float) -> None:

@@ -24,7 +24,7 @@ from .followed import Followed
 from .lock import WATCHING, WriterLock
 from .plan import find_jobs, is_listed
 from .refresh import Progress, Refreshed, refresh_run
-from .runs import ensure_run, set_success
+from .runs import ensure_run, naming, set_success
 from .statistics import refresh_steps
 from .vanished import find_vanished, flag_vanished
 
@@ -142,6 +142,7 @@ class Watch:
         return vanished is not None
 
     def _ensure(self, run: Followed, source: Source) -> int:
+        run.naming = naming(self.connection, run.root, run.name)
         run_id = ensure_run(self.connection, source, run.root, run.name)
         if run.rule:
             set_success(self.connection, run_id, *run.rule)
