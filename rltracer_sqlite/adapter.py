@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import finalize
 
 from .arguments import file_path, shown, step_number, text, whole_number
 from .index import queries
@@ -26,6 +28,8 @@ from .sources.prime_rl import PrimeRLSource
 from .sources.remote import RemoteRoot
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .tokens.streams import Tokens
 
 
@@ -65,6 +69,7 @@ class IndexedAdapter:
     what is new in them. `index=None` keeps the index in the user's cache folder, never inside the run.
     With `refresh=False` the index is taken as it is, and only loading a trajectory opens a file.
     Every method raises SourceError for a run and IndexFileError for an index that cannot be read.
+    `with` or `close()` ends it, and so does forgetting it; asked again, it opens the index again.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class IndexedAdapter:
         self.rollout_dir: Root = place(root).absolute()
         self.index = file_path("index", index) if index is not None else cached_index(self.rollout_dir)
         self._connection: sqlite3.Connection | None = None
+        self._closing: finalize[[], IndexedAdapter] | None = None
         self._run_id: int | None = None
 
     def __repr__(self) -> str:
@@ -121,10 +127,18 @@ class IndexedAdapter:
         return load_trajectory(self.connection, trajectory_id, Roots([self.rollout_dir]), self.source)
 
     def close(self) -> None:
-        """Close the index."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the index. It is opened again where it is asked for."""
+        if self._closing is not None:
+            self._closing()
+        self._connection = self._closing = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def _refresh(self, step: int | None) -> None:
         from .index.lock import WriterLock
@@ -153,6 +167,7 @@ class IndexedAdapter:
         """The index, opened for reading when it is first asked for. Raises IndexFileError."""
         if self._connection is None:
             self._connection = open_index(self.index)
+            self._closing = finalize(self, self._connection.close)
         return self._connection
 
     @property

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .amounts import listed, plural, ranges
@@ -14,6 +15,8 @@ from .messages import prompt_context
 from .printed import short
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .adapter import Adapter
     from .tokens.streams import Tokens
 
@@ -187,6 +190,7 @@ class RLTracer:
     A path or a URL will do too: that of a run, which is recognised by its files, or of an index. Where the index holds
     several runs, `run` is the name or the id of one, as `list_runs` gives them; WhichRunError names them.
     `prompt_parser` makes the previews of prompts from their messages; it costs one record per prompt.
+    `with RLTracer(...) as tracer:` or `close()` closes what the adapter has opened.
     """
 
     def __init__(
@@ -211,6 +215,19 @@ class RLTracer:
 
     def __repr__(self) -> str:
         return f"<RLTracer of {_place(self.adapter)}>"
+
+    def close(self) -> None:
+        """Close what the adapter has opened, where it has a `close` of its own. It may be used again."""
+        if callable(close := getattr(self.adapter, "close", None)):
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def steps(self) -> list[RolloutStep]:
         """Return the steps of the run in their order; one without a number comes last.

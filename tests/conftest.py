@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -77,7 +79,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def left_by_datasette() -> Iterator[None]:
-    """Close the connections that Datasette leaves to the collector, for Python 3.13 warns of them; ours still warn."""
+    """Close the connections that Datasette leaves to the collector; ours fail the test."""
     from datasette import app, database, utils
     from datasette.utils import sqlite
 
@@ -95,6 +97,25 @@ def left_by_datasette() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (app, database, utils, sqlite):
             patch.setattr(module, "sqlite3", Sqlite())
+        yield
+
+
+class Told(sqlite3.Connection):
+    """A connection that warns when it is dropped and was not closed, as every one does since Python 3.13."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it was closed, or never opened
+            _ = self.total_changes
+            warnings.warn(f"unclosed database in {self!r}", ResourceWarning, stacklevel=2, source=self)
+            self.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unclosed_is_told(left_by_datasette: None) -> Iterator[None]:
+    """Let every Python warn of the connections that are not closed, which fails a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.version_info < (3, 13):
+            patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Told))
         yield
 
 

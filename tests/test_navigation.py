@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,3 +172,42 @@ def test_an_index_opens_by_itself(run: Path, tmp_path: Path) -> None:
         tracer.step(3).prompts()[0].trajectory(0).load()
     with pytest.raises(SourceError, match="has no run 'other'"):
         open_run(tmp_path / "x.sqlite", "other")
+
+
+def with_statement(tracer: RLTracer) -> None:
+    with tracer as same:
+        assert same is tracer
+
+
+ENDS: dict[str, Callable[[list[Any]], Any]] = {
+    "with": lambda kept: with_statement(kept[0]),
+    "close": lambda kept: kept[0].close(),
+    "with the adapter": lambda kept: kept[0].adapter.__exit__(None, None, None),
+    "forgotten": list.clear,
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_what_was_opened_is_closed(run: Path, tmp_path: Path, end: Callable[[list[Any]], Any]) -> None:
+    index(tmp_path / "x.sqlite", run)
+    kept = [RLTracer(tmp_path / "x.sqlite")]
+    assert len(kept[0].steps()) == 3
+    connection = kept[0].adapter.connection  # type: ignore[attr-defined]
+    end(kept)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("select 1")
+    for tracer in kept:
+        assert len(tracer.steps()) == 3, "it may be used again"
+        tracer.close()
+        tracer.close()
+
+
+def test_an_adapter_needs_no_close(run: Path) -> None:
+    class Five:
+        rollout_dir = run
+
+        def list_steps(self) -> list[int]:
+            return [7]
+
+    with RLTracer(Five()) as tracer:  # type: ignore[arg-type]
+        assert [step.number for step in tracer.steps()] == [7]

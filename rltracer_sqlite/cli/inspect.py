@@ -172,12 +172,12 @@ def _problems(place: Root, name: str | None, tokenizer: str | None, as_json: boo
 
 
 def _adapter(place: Root, run: str | int | None, tokenizer: str | None) -> IndexedAdapter:
-    """Return the adapter of a run."""
+    """Return the adapter of a run, which is closed when the command is done."""
     from ..adapter import WhichRunError, adapter_for
 
     check_run(place, takes_several=False)
     try:
-        return adapter_for(place, run, tokenizer)
+        return click.get_current_context().with_resource(adapter_for(place, run, tokenizer))
     except WhichRunError as error:
         how = " Give one with --run." if run is None else ""
         raise click.UsageError(printable(f"{error}{how}")) from None

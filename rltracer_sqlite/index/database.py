@@ -127,6 +127,7 @@ def is_index(connection: sqlite3.Connection) -> bool:
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    connection = None
     try:
         if read_only:
             uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -136,6 +137,8 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
         # A database may come from anybody: its views and triggers get no functions with side effects.
         connection.execute("pragma trusted_schema = off")
     except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
         raise IndexFileError(f"{path} cannot be opened: {error}.") from None
     if hasattr(connection, "setlimit"):  # Python 3.11
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)

@@ -68,10 +68,10 @@ def connect(root: Root, path: str) -> sqlite3.Connection:
     try:
         if _identity(root, path) != before:
             raise LocatorError(f"{path} was replaced while it was opened; try again.")
-    except LocatorError:
+        connection.execute("pragma trusted_schema = off")
+    except (LocatorError, *DAMAGED):
         connection.close()
         raise
-    connection.execute("pragma trusted_schema = off")
     connection.text_factory = _text  # a text of another system may be no UTF-8
     return connection
 
