@@ -25,6 +25,7 @@ from rltracer_sqlite.passrates import (
 )
 
 from .index_factory import make_index
+from .indexing import rows
 
 ROW = st.fixed_dictionaries(
     {
@@ -129,6 +130,26 @@ def test_prompts_that_move(rows, size):
                 (m.count.split, m.count.env, m.count.prompt_id, m.count.window, m.change) for m in metrics if m.change
             ]
             assert Counter(map(tuple, view)) == Counter(moved)
+
+
+# The same in the words of its description: one after another of the windows in which a prompt is scored.
+CHANGES = """
+select run_id, split, env, window_size, prompt_id, preview, window_before, window, pass_rate_before, pass_rate,
+    iif(pass_rate >= 0.5, 'gained', 'lost') as change
+from (
+    select *, lag(window) over moments as window_before, lag(pass_rate) over moments as pass_rate_before
+    from prompt_windows where scored > 0 and window is not null
+    window moments as (partition by run_id, window_size, split, env, prompt_id order by window)
+)
+where (pass_rate >= 0.5) <> (pass_rate_before >= 0.5)
+order by window_size, split, env, prompt_id, window
+"""
+
+
+def test_the_changes_of_the_demo(demo):
+    found = rows(demo / "x.sqlite", "select * from prompt_changes order by window_size, split, env, prompt_id, window")
+    assert len(found) > 20
+    assert found == rows(demo / "x.sqlite", CHANGES)
 
 
 @GENERATED

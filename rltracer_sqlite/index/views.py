@@ -154,7 +154,7 @@ counted as (
     select
         g.run_id, origin, g.split, g.env, g.prompt_id, size, (g.step - origin) / size as place, count(*) as parts,
         sum(g.trajectories) as trajectories, sum(g.scored) as scored, sum(g.successes) as successes
-    from prompt_groups g join origins using (run_id) cross join sizes
+    from sizes cross join origins cross join prompt_groups g on g.run_id = origins.run_id
     group by size, g.run_id, place, g.split, g.env, g.prompt_id
 )
 select
@@ -189,28 +189,37 @@ create view window_summary as
 -- Prompts that moved between two windows in which they were scored: solved means that at least half passed.
 -- Choose one window_size; change is gained (failed, then solved) or lost (solved, then failed).
 create view prompt_changes as
+with sizes(size) as (values {sizes}),
+origins as materialized (select run_id, min(step) as origin from prompt_groups group by run_id)
 select
     run_id as run_id,
     split as split,
     env as env,
-    window_size as window_size,
+    cast(size as integer) as window_size,
     prompt_id as prompt_id,
-    preview as preview,
-    cast(window_before as integer) as window_before,
-    window as window,
-    cast(pass_rate_before as real) as pass_rate_before,
-    pass_rate as pass_rate,
-    case when pass_rate >= 0.5 then 'gained' else 'lost' end as change
+    (select preview from prompts p where p.id = prompt_id) as preview,
+    cast(place_before as integer) as window_before,
+    cast(place as integer) as window,
+    cast(rate_before as real) as pass_rate_before,
+    cast(rate as real) as pass_rate,
+    case when rate >= 0.5 then 'gained' else 'lost' end as change
 from (
+    -- Not from prompt_windows: what is grouped and then looked at in the same order is sorted once. Sizes come first in
+    -- both views, so that the one that is asked for is found once and not for every group.
     select
-        *,
-        lag(window) over moments as window_before,
-        lag(pass_rate) over moments as pass_rate_before
-    from prompt_windows
-    where scored > 0 and window is not null
-    window moments as (partition by run_id, window_size, split, env, prompt_id order by window)
+        g.run_id, size, g.split, g.env, g.prompt_id, (g.step - origin) / size as place,
+        sum(g.successes) * 1.0 / sum(g.scored) as rate,
+        lag((g.step - origin) / size) over moments as place_before,
+        lag(sum(g.successes) * 1.0 / sum(g.scored)) over moments as rate_before
+    from sizes cross join origins cross join prompt_groups g on g.run_id = origins.run_id
+    where g.step is not null
+    group by g.run_id, size, g.split, g.env, g.prompt_id, (g.step - origin) / size
+    having sum(g.scored) > 0
+    window moments as (
+        partition by g.run_id, size, g.split, g.env, g.prompt_id order by (g.step - origin) / size
+    )
 )
-where (pass_rate >= 0.5) <> (pass_rate_before >= 0.5);
+where (rate >= 0.5) <> (rate_before >= 0.5);
 
 -- pass@k for every pair of scored and successes that a prompt group has, and every k from 1 to scored (at most 128):
 -- 1 - C(n-c, k) / C(n, k), Chen et al. 2021 (arXiv 2107.03374). Join it to prompt_groups on scored and successes.
