@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -23,6 +24,7 @@ from rltracer_sqlite.sources.base import (
     SourceError,
     Update,
 )
+from rltracer_sqlite.tool_names import LONGEST_NAME, MOST_NAMES
 
 BLANK = b" \t\r\n\x0b\x0c"
 
@@ -57,9 +59,21 @@ def check_values(found: Iterable[Scanned]) -> None:
             continue
         fields = msgspec.structs.asdict(one)
         msgspec.convert(fields, type(one))  # the columns of the index have types
+        check_names(fields.pop("tools", None))
         for value in fields.values():
             _check_value(value)
     assert all(one.offset <= other.offset and one.line <= other.line for one, other in pairwise(positions))
+
+
+def check_names(written: str | None) -> None:
+    """Check that the names of tools are what the schema promises: few and short, distinct, in JSON that is text."""
+    if written is None:
+        return
+    names = json.loads(written.encode())
+    assert 0 < len(names) == len(set(names)) <= MOST_NAMES
+    for name in names:
+        assert 0 < len(name.encode()) <= 4 * LONGEST_NAME
+        assert "\0" not in name
 
 
 def _check_value(value: Any) -> None:

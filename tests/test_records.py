@@ -10,6 +10,7 @@ from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Entry, Problem, Shard
 from rltracer_sqlite.sources.values import logprob_summary
+from rltracer_sqlite.tool_names import names_json
 from tests.indexing import index, rows
 from tests.layouts import LAYOUTS, Expected, episode, line, message, node, trace, v0_row
 from tests.record_scans import SAID, loaded, only_entry, replaced, scanned
@@ -120,13 +121,14 @@ def test_a_source_is_recognised_by_a_record_in_any_file(tmp_path: Path) -> None:
 def test_the_index_and_the_record_agree(tmp_path: Path, layout: str) -> None:
     expected: Expected = LAYOUTS[layout](tmp_path / "run")
     index(tmp_path / "x.sqlite", expected.root)
-    names = "reward, advantage, turns, tool_calls, stop_condition, truncated, prompt_tokens, completion_tokens"
+    names = "reward, advantage, turns, tool_calls, tools, stop_condition, truncated, prompt_tokens, completion_tokens"
     sql = f"select id, {names}, branches from trajectories where turns > 0"
     adapter = open_run(tmp_path / "x.sqlite")
     for identity, *row in rows(tmp_path / "x.sqlite", sql):
         found = adapter.load_trajectory(identity)
         facts, done = found.metadata, found.metadata["completion"]
-        counts = [done["turns"], facts["tool_calls"], done["stop_condition"], done["truncated"]]
+        called = [facts["tool_calls"], names_json(tuple(facts["tools"]))]
+        counts = [done["turns"], *called, done["stop_condition"], done["truncated"]]
         tokens = [done["prompt_tokens"], done["completion_tokens"], len(found.branches)]
         assert row == [pytest.approx(facts["reward"]), facts["advantage"], *counts, *tokens]
     adapter.close()

@@ -12,6 +12,7 @@ from rltracer_sqlite.messages import prompt_context, prompt_key
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.sources.table.refused import refusal
+from rltracer_sqlite.tool_names import names_of
 from tests.layouts import corpora
 from tests.table_decoding import READINGS, Told
 from tests.test_table_presets import locator, read
@@ -59,7 +60,9 @@ def test_messages_equal_an_independent_decoding(folder: str) -> None:
         trajectory = reader.load(root, [locator(shard, entry)])
         one = told[shard.path, entry.line, entry.item]
         assert [_plain(message) for message in trajectory.messages] == [_plain(message) for message in one.messages]
-        assert entry.tool_calls == sum(len(message.get("tool_calls", ())) for message in one.messages)
+        called = [call["function"]["name"] for message in one.messages for call in message.get("tool_calls", ())]
+        assert (entry.tool_calls, names_of(entry.tools)) == (len(called), list(dict.fromkeys(called)))
+        assert (trajectory.metadata["tool_calls"], trajectory.metadata["tools"]) == (len(called), names_of(entry.tools))
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def test_each_record_with_messages_is_a_trajectory(tmp_path: Path) -> None:
     entries = [one for one in found if isinstance(one, Entry)]
     assert [(e.line, e.turns, e.tool_calls, e.env, e.step) for e in entries] == [
         (1, 1, 0, "math_check", None), (2, 1, 1, "math_check", None), (3, 1, 0, "math_check", None)]  # fmt: skip
+    assert [entry.tools for entry in entries] == [None, '["multiply"]', None]
     assert entries[0].values == {"final_row.rubric.score": 0.5, "final_row.source": "gsm", "id": 3.0}
     loaded = [reader.load(tmp_path, [locator(shard, entry)]) for entry in entries]
     assert [one.messages for one in loaded] == [said("42"), CALLED, said("41")]

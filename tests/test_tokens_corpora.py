@@ -18,6 +18,7 @@ from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
 from rltracer_sqlite.sources.prime_rl.token_shards import Tally, scan_token_shard
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
 from rltracer_sqlite.tokens.streams import trained_runs
+from rltracer_sqlite.tool_names import names_of
 from tests.layouts.corpora import corpora, expected_sets
 from tests.token_scans import problems, shard_of
 
@@ -88,6 +89,7 @@ def test_masks_mark_the_turns_of_the_policy(name: str) -> None:
             assert message["content"] in text
             assert text.endswith("<|im_end|>") or end == len(tokens)
         assert entry.tool_calls == trajectory.metadata["tool_calls"]
+        assert names_of(entry.tools) == trajectory.metadata["tools"]
         assert entry.logprob_mean == pytest.approx(tokens.logprob_mean())
         assert entry.advantage == tokens.first_advantage() == trajectory.metadata["advantage"]
 

@@ -254,7 +254,7 @@ def test_a_conversation_with_tools_comes_back_whole(tmp_path: Path, tokenizer: T
     assert (row.turns, row.tool_calls, row.completion_tokens) == (2, 2, sum(sample.mask))
     trajectory = load(tmp_path, file, row, tokenizer)
     assert [message["role"] for message in trajectory.messages] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert trajectory.metadata["tool_calls"] == 2
+    assert (trajectory.metadata["tool_calls"], trajectory.metadata["tools"], row.tools) == (2, ["run"], '["run"]')
     assert trajectory.metadata["completion"]["turns"] == 2
     assert "".join(trajectory.tokens.pieces or ()) == "".join(text for text, _ in sample.turns)
 

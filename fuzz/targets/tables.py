@@ -12,6 +12,7 @@ from rltracer_sqlite.sources.base import Entry, LocatorError, Position, Shard, S
 from rltracer_sqlite.sources.table import joined
 from rltracer_sqlite.sources.table.built_in import PRESETS, preset
 from rltracer_sqlite.sources.workflow import WorkflowSource
+from rltracer_sqlite.tool_names import names_of
 from tests.table_samples import SAMPLES
 
 from ..invariants import check_nothing_lost, entries, patched, place_of, scanned
@@ -75,7 +76,7 @@ def check_load(source: Source, root: Path, shard: Shard, entry: Entry) -> None:
     completion = metadata["completion"]
     told = [completion["prompt_tokens"], completion["completion_tokens"], completion["stop_condition"]]
     assert told == [entry.prompt_tokens, entry.completion_tokens, entry.stop_condition]
-    assert metadata["tool_calls"] == entry.tool_calls
+    assert (metadata["tool_calls"], metadata["tools"]) == (entry.tool_calls, names_of(entry.tools))
     assert sum(message["role"] == "assistant" for message in shown.messages) in (entry.turns, 0)
     try:
         _ = shown.tokens

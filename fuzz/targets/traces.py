@@ -11,6 +11,7 @@ from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources import lines
 from rltracer_sqlite.sources.base import Entry, LocatorError, Position, Problem, Shard, SourceError
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource, records, scan
+from rltracer_sqlite.tool_names import names_json
 from tests.layouts import LAYOUTS, line, message, trace
 
 from ..invariants import check_nothing_lost, check_parts, check_resumed, entries, patched, place_of, remarked, scanned
@@ -95,6 +96,7 @@ def _check_counts(shown: Trajectory, entry: Entry) -> None:
     metadata, completion = shown.metadata, shown.metadata["completion"]
     told = {
         "reward": metadata["reward"], "tool_calls": metadata["tool_calls"], "turns": completion["turns"],
+        "tools": names_json(tuple(metadata["tools"])),
         "prompt_tokens": completion["prompt_tokens"], "completion_tokens": completion["completion_tokens"],
         "branches": len(shown.branches),
     }  # fmt: skip

@@ -28,7 +28,22 @@ def m001_initial(connection: sqlite3.Connection) -> None:
     add_built_in(connection)
 
 
-HISTORY = [m001_initial]
+def m002_tools(connection: sqlite3.Connection) -> None:
+    """Add the names of the tools that are called; the files of trajectories with calls are read again for them."""
+    if any(row[1] == "tools" for row in connection.execute("pragma table_xinfo(trajectories)")):
+        return  # a new index has them from the start
+    connection.execute("alter table trajectories add column tools text")
+    connection.execute(next(view for view in statements(VIEWS) if view.startswith("create view tool_use ")))
+    # An unknown time and no hash stand for a file that is to be read from its start.
+    connection.execute(
+        """
+        update shards set mtime_ns = 0, head_hash = null
+        where id in (select shard_id from trajectories where tool_calls > 0)
+        """
+    )
+
+
+HISTORY = [m001_initial, m002_tools]
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -127,16 +127,11 @@ select
     t.split as split,
     t.env as env,
     cast(called.value as text) as tool,
-    cast(sum(t.trajectories) as integer) as trajectories,
-    cast(sum(t.scored) as integer) as scored,
-    cast(sum(t.successes) as integer) as successes,
-    cast(sum(t.successes) * 1.0 / nullif(sum(t.scored), 0) as real) as pass_rate
-from (
-    select
-        run_id, step, split, env, tools, count(*) as trajectories, count(success) as scored,
-        ifnull(sum(success), 0) as successes
-    from trajectories where tools is not null group by run_id, step, split, env, tools
-) t, json_each(t.tools) called
+    cast(count(*) as integer) as trajectories,
+    cast(count(t.success) as integer) as scored,
+    cast(ifnull(sum(t.success), 0) as integer) as successes,
+    cast(avg(t.success) as real) as pass_rate
+from trajectories t join json_each(t.tools) called
 group by t.run_id, t.step, t.split, t.env, called.value;
 
 -- Steps that were discovered and not read yet.
