@@ -124,6 +124,8 @@ def _rewards(rewards: Any, total: Any) -> Iterator[tuple[str, str | None]]:
 def _shape(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     yield "turns", number(row["turns"])
     yield "tool calls", number(row["tool_calls"])
+    if tools := metadata.get("tools"):
+        yield "tools", _value(", ".join(map(str, tools)))
     yield "branches", number(row["branches"])
     yield "prompt tokens", number(row["prompt_tokens"])
     yield "completion tokens", number(row["completion_tokens"])

@@ -73,9 +73,10 @@ def _value(row: Any, column: str) -> Any:
 
 OF_A_RUN = (
     "steps", "shards", "prompt_groups", "trajectories", "annotations", "step_values",
-    "prompt_pass_rates", "step_summary", "unread_steps", "prompt_windows", "window_summary", "prompt_changes",
+    "prompt_pass_rates", "step_summary", "tool_use", "unread_steps", "prompt_windows", "window_summary",
+    "prompt_changes",
 )  # fmt: skip
-OF_A_STEP = ("prompt_groups", "trajectories", "shards", "step_values", "step_summary", "unread_steps")
+OF_A_STEP = ("prompt_groups", "trajectories", "shards", "step_values", "step_summary", "tool_use", "unread_steps")
 
 LINKS: Mapping[tuple[str, str], Address] = {
     **{(table, "run_id"): _run() for table in OF_A_RUN},
@@ -87,6 +88,9 @@ LINKS: Mapping[tuple[str, str], Address] = {
     ("steps", "trajectories"): _filtered("trajectories", run_id="run_id", step="step", split="split"),
     ("steps", "prompt_groups"): _filtered("prompt_groups", run_id="run_id", step="step", split="split"),
     ("step_summary", "run"): _run(),
+    ("tool_use", "trajectories"): _filtered(
+        "trajectories", run_id="run_id", step="step", split="split", env="env", tools__arraycontains="tool"
+    ),
     ("unread_steps", "run"): _run(),
     ("prompt_groups", "id"): _group("id"),
     ("prompt_groups", "prompt_id"): _group("id"),

@@ -57,3 +57,17 @@ def value(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
     """Return the only value of a query."""
     [(only,)] = rows(database, sql, parameters)
     return only
+
+
+def without_tools(database: Path) -> None:
+    """Make an index what it was before it had the names of tools."""
+    connection = sqlite3.connect(database)
+    connection.executescript(
+        """
+        drop view tool_use;
+        alter table trajectories drop column tools;
+        delete from _sqlite_migrations where name = 'm002_tools';
+        pragma user_version = 1;
+        """
+    )
+    connection.close()

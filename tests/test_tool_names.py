@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.tool_names import LONGEST_NAME, MOST_NAMES, called_tools, kept_names, names_json, names_of
 from tests.commands import inspected
-from tests.indexing import index, rows
+from tests.indexing import index, rows, without_tools
 from tests.layouts import append, message, node, spaced_line, trace, v0_row
 
 FILE = Path("rollouts") / "step_1" / "train" / "all" / "traces.jsonl"
@@ -100,26 +100,12 @@ def test_tool_use_counts_each_trajectory_once_for_each_tool(tmp_path: Path) -> N
     ]  # fmt: skip
 
 
-def make_old(database: Path) -> None:
-    """Make an index what it was before it had the names."""
-    connection = sqlite3.connect(database)
-    connection.executescript(
-        """
-        drop view tool_use;
-        alter table trajectories drop column tools;
-        delete from _sqlite_migrations where name = 'm002_tools';
-        pragma user_version = 1;
-        """
-    )
-    connection.close()
-
-
 def test_an_index_from_before_is_read_as_it_is_and_filled_by_the_next_indexing(tmp_path: Path) -> None:
     root, database = write_run(tmp_path / "run"), tmp_path / "x.sqlite"
     index(database, root)
     kept = "select id, uid, tools from trajectories order by id"
     before = rows(database, kept)
-    make_old(database)
+    without_tools(database)
     assert inspected(database, "--trajectory", "1").returncode == 0
     assert index(database, root).read_shards == 2
     assert rows(database, kept) == before

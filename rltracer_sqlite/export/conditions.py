@@ -10,6 +10,7 @@ from ..index.columns import resolve_path
 from .preferences import Acceptance, ExportMode, ExportPreferences, FieldFilter
 from .runs import OpenRun
 
+LISTS = {"tools"}  # columns that hold a JSON array, of which one of the allowed values has to be one
 WELL_FORMED = "well formed"  # the stage at which rows that cannot be training data are counted
 
 # Columns that a person may filter by besides recorded values, by the path that means them.
@@ -33,6 +34,7 @@ COLUMNS = {
     "step": "step",
     "success": "success",
     "tool_calls": "tool_calls",
+    "tools": "tools",
     "truncated": "truncated",
     "turns": "turns",
 }
@@ -114,7 +116,9 @@ def field_condition(one: FieldFilter, column: str, number: int) -> Condition:
             parameters[name] = bound
     if one.allowed_values is not None:
         names = [f"field{number}_{place}" for place in range(len(one.allowed_values))]
-        parts.append(f"{value} in ({', '.join(f':{name}' for name in names)})")
+        allowed = f"in ({', '.join(f':{name}' for name in names)})"
+        in_list = f"exists (select 1 from json_each({value}) where value {allowed})"
+        parts.append(in_list if column in LISTS else f"{value} {allowed}")
         parameters.update(zip(names, one.allowed_values, strict=True))
     passes = " and ".join(parts) or "1"
     missing = 1 if one.include_missing else 0

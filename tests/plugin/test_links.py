@@ -54,6 +54,7 @@ OURS = "/-/rltracer/run"
         ("trajectories/1", "id", "/trajectory/1"),
         ("step_summary", "run", "/run/1"),
         ("step_summary", "step", "/step/1/1"),
+        ("tool_use", "step", "/step/1/1"),
         ("prompt_pass_rates", "run_id", "/run/1"),
     ],
 )
@@ -74,10 +75,15 @@ async def test_the_label_of_a_foreign_key_stays(datasette):
 
 @pytest.mark.parametrize(
     ("table", "column", "rows"),
-    [("prompt_groups", "trajectories", 3), ("steps", "trajectories", 4), ("prompts", "preview", 1)],
+    [
+        ("prompt_groups", "trajectories", 3),
+        ("steps", "trajectories", 4),
+        ("tool_use", "trajectories", 1),
+        ("prompts", "preview", 1),
+    ],
 )
 async def test_counts_lead_to_the_rows_that_they_count(datasette, table, column, rows):
-    page = await get(datasette, f"/run/{table}?_sort_desc={'id' if table != 'steps' else 'trajectories'}")
+    page = await get(datasette, f"/run/{table}?_sort_desc={column if table in ('steps', 'tool_use') else 'id'}")
     address = html.unescape(re.search(r'href="([^"]+)"', cell(page, column))[1])
     found = await datasette.client.get(address.replace("?", ".json?") + "&_shape=array")
     assert len(found.json()) == rows

@@ -24,6 +24,7 @@ ALL = ["--acceptance", "any", "--per-prompt", "all"]
 SAME = [
     ("trajectories.sft", {}, ALL),
     ("trajectories.sft", {"tool_calls__gte": "2"}, [*ALL, "--field", "tool_calls>=2"]),
+    ("trajectories.sft", {"tools__arraycontains": "bash"}, [*ALL, "--field", "tools=bash"]),
     ("trajectories.sft", {"success": "1", "_sort_desc": "tool_calls"}, ["--per-prompt", "all"]),
     ("trajectories.sft", {"env__isnull": "1", "_acceptance": "correct", "_per_prompt": "1"}, ["--per-prompt", "1"]),
     ("trajectories.sft", {"run_id": "1", "step": "2"}, [*ALL, "--run", "one", "--steps", "2"]),
