@@ -49,6 +49,8 @@ def _facts(facts: dict[str, Any]) -> Iterator[str]:
         yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"
     if facts["metrics"]:
         yield "  " + ", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items())
+    if facts.get("tools"):
+        yield f"tools: {', '.join(facts['tools'])}"
     done = facts["completion"]
     yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
     for error in facts["errors"]:

@@ -121,7 +121,7 @@ create table trajectories (
     logprob_mean real,                 -- mean logprob of the sampled tokens, where the index has read them
     turns integer not null,            -- assistant turns, over all branches
     tool_calls integer not null,       -- tool calls, over all branches
-    tools text,                        -- the names of the tools it called, as a JSON array in the order of their first calls: the first 50 names, each cut at 100 characters; a call without a name counts in tool_calls only
+    tools text,                        -- the names of the tools it called: a JSON array in the order of their first calls, of at most 50 names, each cut at 100 characters; null: no call has a name
     branches integer not null,         -- root-to-leaf paths of the message graph
     prompt_tokens integer,             -- tokens of the prompt of the last model call
     completion_tokens integer,         -- tokens sampled, over all model calls

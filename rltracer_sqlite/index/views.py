@@ -47,6 +47,7 @@ VIEW_COLUMNS = {
         "trajectories": "how many trajectories called it at least once",
         "scored": "those whose success is known",
         "successes": "those that succeeded",
+        "pass_rate": "successes / scored; null: unscored",
     },
     "unread_steps": {"run": "the run's name"},
     "prompt_windows": {

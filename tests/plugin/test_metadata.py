@@ -10,6 +10,7 @@ from datasette.app import Datasette
 
 from datasette_rltracer.indexes import is_rollout_index
 from rltracer_sqlite.describe import datasette_metadata
+from tests.indexing import without_tools
 
 from .conftest import get
 
@@ -98,6 +99,20 @@ async def test_the_configuration_of_other_plugins_stays_in_force(serve, database
 async def test_the_descriptions_leave_room_for_the_rows(serve):
     page = await get(serve(settings={"base_url": "/prefix/"}), "/run/trajectories")
     assert 'href="/prefix/-/static-plugins/datasette-rltracer/tables.css?v=' in page
+
+
+async def test_an_index_from_before_the_names_of_tools_is_shown_as_it_is(folder):
+    without_tools(folder / "run.sqlite")
+    old = Datasette([str(folder / "run.sqlite")])
+    pages = {
+        "run/1": "Steps",
+        "step/1/1": "group/1",
+        "group/1": "reward",
+        "trajectory/1": "<dt>tools</dt><dd>shell</dd>",
+    }
+    for path, said in pages.items():
+        assert said in await get(old, f"/-/rltracer/run/{path}")
+    assert "col-tool_calls" in await get(old, "/run/trajectories")
 
 
 async def test_other_databases_are_left_alone(tmp_path):
