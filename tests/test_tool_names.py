@@ -7,11 +7,14 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rltracer_sqlite.adapter import open_run
+from rltracer_sqlite.sources.prime_rl.called import written_names
+from rltracer_sqlite.sources.prime_rl.record_types import Message
 from rltracer_sqlite.tool_names import LONGEST_NAME, MOST_NAMES, called_tools, kept_names, names_json, names_of
 from tests.commands import inspected
 from tests.indexing import index, rows, without_tools
@@ -122,3 +125,17 @@ def test_what_is_kept_is_text_for_every_reader(names: list[Any]) -> None:
     with sqlite3.connect(":memory:") as connection:
         assert [one for (one,) in connection.execute("select value from json_each(?)", (written,))] == kept
     connection.close()
+
+
+LEAF = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.sampled_from(["a", "b", "", '{"name":"a"}'])
+)
+KEYS = st.sampled_from(["name", "function", "arguments", "id"])
+RECORDED = st.recursive(LEAF, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4))
+
+
+@given(st.lists(RECORDED, max_size=6))
+def test_scanning_finds_the_names_that_loading_finds(calls: list[Any]) -> None:
+    recorded = msgspec.json.encode({"tool_calls": calls})
+    scanned = msgspec.json.decode(recorded, type=Message).tool_calls or []
+    assert written_names(scanned) == names_json(called_tools(msgspec.json.decode(recorded)["tool_calls"]))
