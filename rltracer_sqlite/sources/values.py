@@ -93,7 +93,9 @@ def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1)
         if len(name) > MAX_TEXT or (here := value_path(path, name)) is None:
             continue  # no name of a column, and nothing to ask for
         kind = type(value)
-        if kind is float or kind is int or kind is bool:
+        if kind is float and value - value == 0.0:  # finite, as nearly every number is
+            values[here] = value
+        elif kind is float or kind is int or kind is bool:
             if (finite := number(value)) is not None:
                 values[here] = finite
         elif kind is dict:

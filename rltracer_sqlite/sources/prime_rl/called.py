@@ -18,9 +18,11 @@ SHORT = 1000  # characters; only lists up to this length are
 
 def written_names(calls: Sequence[Any]) -> str | None:
     """Return the names of the tools that are called as the index keeps them; None where no call has a name."""
+    names: dict[str, None] = {}
     try:
         # Nearly all calls are of this one form, and a trajectory makes many of few tools.
-        names = {call.name if call.function is None else _name(call): None for call in calls}
+        for call in calls:
+            names[call.name if call.function is None else _name(call)] = None
         is_short = len("".join(names)) <= SHORT
     except (AttributeError, TypeError):
         names, is_short = {name: None for call in calls if type(name := _name(call)) is str}, False

@@ -89,7 +89,7 @@ def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int,
 def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
     """Count turns, tool calls and branches; return the first assistant node and the nodes with a bad parent."""
     parents: set[int] = set()
-    first_assistant, bad = None, []
+    first_assistant, bad, turns = None, [], 0
     called: list[Any] = []
     for position, node in enumerate(nodes):
         message, parent = node.message, node.parent
@@ -102,9 +102,10 @@ def _measure(entry: Entry, nodes: list[Node]) -> tuple[int | None, list[int]]:
             if first_assistant is None:
                 first_assistant = position
             if node.sampled is not False:
-                entry.turns += 1
+                turns += 1
         if message.tool_calls:
             called += message.tool_calls
+    entry.turns = turns
     if called:
         entry.tool_calls, entry.tools = len(called), written_names(called)
     entry.branches = len(nodes) - len(parents)
@@ -160,8 +161,8 @@ def _count_tokens(entry: Entry, trace: Record, nodes: list[Node]) -> None:
         entry.prompt_tokens = usages[-1].prompt_tokens
     entry.completion_tokens = integer(sum(sampled)) if sampled else trace.num_output_tokens
     entry.prompt_tokens = _first(entry.prompt_tokens, trace.num_input_tokens)
-    reasons = [call.finish_reason for call in trace.calls or ()] or [node.finish_reason for node in nodes]
-    entry.truncated = int(entry.stop_condition in LIMITS or "length" in reasons[-1:])
+    last = (trace.calls or nodes)[-1:]
+    entry.truncated = int(entry.stop_condition in LIMITS or (bool(last) and last[0].finish_reason == "length"))
 
 
 def _recorded_split(trace: Record, outer: Record, info: dict[str, Any], shard: Shard) -> str | None:
@@ -193,7 +194,9 @@ def _times(timing: Any) -> tuple[float | None, float | None]:
         return start, milliseconds / 1000
     last = None
     for span in timing.values():
-        end = number(span.get("end")) if type(span) is dict else None
+        end = span.get("end") if type(span) is dict else None
+        if type(end) is not float or end - end != 0.0:  # a finite one is taken as it is
+            end = number(end)
         if end is not None and (last is None or end > last):
             last = end
     return start, last - start if last is not None and start and last >= start else None
