@@ -25,6 +25,7 @@ COMMANDS = {
     "retemplate": ("retemplate", "Replace the prompts of exported SFT rows by those of another template."),
     "search": ("search", "List the trajectories whose messages say some words."),
     "serve": ("serve", "Browse all runs below a folder, each step indexed when it is opened."),
+    "runs": ("runs", "List the runs of an index, remove one, or say where it is now."),
     "roots": ("roots", "List, add or remove the folders that an index may lead to."),
 }
 
@@ -35,6 +36,7 @@ LEFT = {
     "export": "The output was not written.",
     "fts": "The full text keeps what was written so far; run the same command again to go on.",
     "retemplate": "The output was not written.",
+    "runs": "A run is changed as a whole or not at all: rltracer runs shows how it is.",
 }
 
 

@@ -1,4 +1,4 @@
-"""The runs of an index in the terminal, where it holds several of them."""
+"""`rltracer runs`: the runs of an index, one of which can be removed or be at another place; and their list."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ..amounts import plural, ranges
+from . import CONTEXT
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
+from .places import RUN
+from .say import say
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -16,6 +21,62 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 LONGEST_NAME = 20
+
+
+@click.command("runs", context_settings=CONTEXT)
+@click.argument("database", type=click.Path(path_type=Path))
+@click.option("--remove", metavar="NAME", help="Take this run, by name or number, out of the index; its files stay.")
+@click.option(
+    "--move", nargs=2, type=(str, RUN), metavar="NAME FOLDER", help="Say that the files of this run are in FOLDER now."
+)
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one run a line.")
+def command(database: Path, remove: str | None, move: tuple[str, Root] | None, yes: bool, as_json: bool) -> None:
+    """List the runs of DATABASE: name, trajectories, how complete it is, and folder.
+
+    --remove deletes every row of a run, and its full text; numbers of trajectories are never used again. --move is for
+    a run whose folder was moved or renamed: where the same files are found in FOLDER every row keeps its id, and what
+    has another size or time there is looked into by the next indexing. Neither touches a file of a run.
+
+    \b
+    Examples:
+      rltracer runs run.sqlite
+      rltracer runs run.sqlite --move my-run /archive/my-run
+      rltracer runs run.sqlite --remove my-run
+    """
+    from .run_changes import move_run, remove_run
+
+    if remove is not None and move is not None:
+        raise click.UsageError("--remove and --move ask for different things: give one of them.")
+    if remove is not None:
+        remove_run(database, remove, yes)
+    elif move is not None:
+        move_run(database, *move)
+    else:
+        _list(database, as_json)
+
+
+def _list(database: Path, as_json: bool) -> None:
+    from ..index.database import open_index
+    from ..index.queries import runs
+    from ..index.states import run_states, state_words
+
+    with closing(open_index(database)) as connection:
+        states = run_states(connection)
+        counts = dict(connection.execute("select run_id, count(*) from trajectories group by run_id").fetchall())
+        listed = [
+            {"run_id": run.id, "run": run.name, "root": run.root, "source": run.source,
+             "trajectories": counts.get(run.id, 0), "state": ", ".join(state_words(states[run.id]))}
+            for run in runs(connection)
+        ]  # fmt: skip
+    if as_json:
+        for run in listed:
+            click.echo(json_line(run))
+        return
+    say(f"{database}: {plural(len(listed), 'run')}")
+    for run in listed:
+        say(f"  {run['run_id']}  {run['run']}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
+        click.echo(printable(f"     {run['root']}"))  # whole, since it is copied
 
 
 def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | None:

@@ -48,30 +48,37 @@ class Job:
 def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> list[str]:
     """Flag the shards that have vanished and their rows, and unflag what is back; return the files of the vanished."""
     gone_files, changed = _gone(connection, run_id, present)
-    if not changed:
-        return gone_files
-    with transaction(connection):
-        for shard_id, path in changed:
-            gone = path not in present
-            # What has come back may have changed meanwhile: its size and time are compared as usual. One that was not
-            # complete is looked into again, which an unknown time stands for: what waited from where it ended, what
-            # could not be read or was set aside from its start, for which there is no hash.
-            connection.execute(
-                """
-                update shards set
-                    mtime_ns = iif(state in ('complete', 'gone'), mtime_ns, 0),
-                    head_hash = iif(state in ('unread', 'aside'), null, head_hash),
-                    size = iif(state = 'waiting', indexed_bytes, size),
-                    state = ?
-                where id = ?
-                """,
-                ("gone" if gone else "complete", shard_id),
-            )
-            connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
+    if changed:
+        with transaction(connection):
+            flag_shards(connection, run_id, present)
     return gone_files
 
 
-def _gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> tuple[list[str], list[tuple[int, str]]]:
+def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> None:
+    """Do as `mark_gone` inside the caller's transaction."""
+    _, changed = _gone(connection, run_id, present)
+    for shard_id, path in changed:
+        gone = path not in present
+        # What has come back may have changed meanwhile: its size and time are compared as usual. One that was not
+        # complete is looked into again, which an unknown time stands for: what waited from where it ended, what could
+        # not be read or was set aside from its start, for which there is no hash.
+        connection.execute(
+            """
+            update shards set
+                mtime_ns = iif(state in ('complete', 'gone'), mtime_ns, 0),
+                head_hash = iif(state in ('unread', 'aside'), null, head_hash),
+                size = iif(state = 'waiting', indexed_bytes, size),
+                state = ?
+            where id = ?
+            """,
+            ("gone" if gone else "complete", shard_id),
+        )
+        connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
+
+
+def _gone(
+    connection: sqlite3.Connection, run_id: int, present: Collection[str]
+) -> tuple[list[str], list[tuple[int, str]]]:
     """Return the files of the vanished shards, and (id, path) of those that have vanished or come back since."""
     known = connection.execute("select id, path, file, state from shards where run_id = ?", (run_id,)).fetchall()
     return [file for _, path, file, _ in known if path not in present], [

@@ -8,7 +8,7 @@ from __future__ import annotations
 TABLES = """
 -- One training or evaluation run: a folder of rollout files.
 create table runs (
-    id integer primary key,            -- the run's number in this index
+    id integer primary key autoincrement, -- the run's number in this index; never used again
     name text not null unique,         -- a short name, chosen when indexing
     root text not null,                -- the folder that shard paths are relative to
     source text not null,              -- the kind of files: prime-rl, …
@@ -73,7 +73,7 @@ create table prompts (
 
 -- The trajectories of one prompt within a step, split and env (and native group, where one is recorded).
 create table prompt_groups (
-    id integer primary key,            -- the group's number
+    id integer primary key autoincrement, -- the group's number; never used again
     run_id integer not null references runs(id), -- the run
     step integer,                      -- the training step
     split text,                        -- train or eval

@@ -65,6 +65,25 @@ def remove_text(connection: sqlite3.Connection) -> None:
         drop_tables(connection)
 
 
+def forget_run(connection: sqlite3.Connection, run_id: int) -> bool:
+    """Take a run out of the full text, inside the caller's transaction; say whether words of it stay.
+
+    They stay, and are found by nobody, where other runs are searchable too: without the texts, SQLite cannot tell which
+    words are the run's. They go when the full text is built anew.
+    """
+    if not has_text(connection):
+        return False
+    before = connection.total_changes
+    connection.execute(
+        f"delete from {DIGESTS} where trajectory_id in (select id from trajectories where run_id = ?)", (run_id,)
+    )
+    connection.execute(f"delete from {SHARDS} where shard_id in (select id from shards where run_id = ?)", (run_id,))
+    if connection.execute(f"select exists (select 1 from {DIGESTS})").fetchone()[0]:
+        return connection.total_changes > before
+    connection.execute(f"insert into {TEXT_TABLE} ({TEXT_TABLE}) values ('delete-all')")
+    return False
+
+
 def drop_tables(connection: sqlite3.Connection) -> None:
     for table in (TEXT_TABLE, DIGESTS, SHARDS):
         connection.execute(f"drop table if exists {table}")
