@@ -76,14 +76,14 @@ def _compared(root: Root, shard: Kept) -> str:
     try:
         with open_shard(root, shard.path) as reader:
             hashes = fingerprints(reader, shard.indexed_bytes)
-    except (SourceError, OSError):
+    except (SourceError, OSError, ValueError):
         return OTHER
     return SAME if hashes == (shard.head_hash, shard.tail_hash) else OTHER
 
 
 def _is_there(root: Root, path: str) -> bool:
     for file in (path, path + PACKED):
-        with suppress(SourceError, OSError):
+        with suppress(SourceError, OSError, ValueError):
             file_status(root)(file)
             return True
     return False

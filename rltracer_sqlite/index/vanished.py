@@ -55,6 +55,6 @@ def _is_not_there(status: FileStatus, file: str) -> bool:
         status(file)
     except (FileNotFoundError, NotADirectoryError):
         return True
-    except (SourceError, OSError):
+    except (SourceError, OSError, ValueError):  # such as a path with a NUL, which no indexer has written
         pass
     return False
