@@ -38,8 +38,8 @@ def test_a_run_that_has_vanished_is_told_and_flagged_until_it_is_back(
     run.rename(tmp_path / "away")
     for _ in range(2):
         assert sentence(indexed(database, run)) == (
-            f"{run} has vanished: its 4 trajectories stay in {database}, flagged as gone until it is back. "
-            f"If it has moved: rltracer runs {database} --move run FOLDER"
+            f"{run} has vanished: its 4 trajectories stay in {database}, flagged as gone until it is back; "
+            "rltracer runs --move tells where it is now."
         )
         assert rows(database, GONE) == [(4, 4)]
     assert "2 of 2 files gone since they were read." in rltracer("inspect", database).stdout

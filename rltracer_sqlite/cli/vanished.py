@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..amounts import plural
@@ -55,6 +54,6 @@ def _flag(database: Path, vanished: list[Vanished]) -> None:
 def _sentence(root: Root, run: Vanished, database: Path) -> str:
     stay = f"{plural(run.trajectories, 'trajectory')} {'stays' if run.trajectories == 1 else 'stay'}"
     return (
-        f"{root} has vanished: its {stay} in {database}, flagged as gone until it is back. If it has moved: "
-        f"rltracer runs {quote(str(database))} --move {quote(run.name)} FOLDER"
+        f"{root} has vanished: its {stay} in {database}, flagged as gone until it is back; rltracer runs --move tells "
+        "where it is now."
     )
