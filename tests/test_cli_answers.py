@@ -13,7 +13,7 @@ from rltracer_sqlite.sources.base import LocatorError
 from tests.commands import indexed as index
 from tests.commands import rltracer, sentence
 from tests.indexing import rows
-from tests.layouts import append, message, trace
+from tests.layouts import append, message, seal, trace
 from tests.table_rows import write_lines
 from tests.table_samples import chat, ms_swift, verl
 from tests.token_layouts import export_line, question, write_tokenizer
@@ -49,6 +49,56 @@ def test_runs_of_one_system_are_not_merged_either(tmp_path: Path, files: list[st
         (tmp_path / "runs" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "runs" / file).touch()
     assert bool(several_runs(tmp_path / "runs")) == is_refused
+
+
+RUNS, ONE = "holds", ""
+DOUBT = "is read as one run, although"
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ("run-a/1 run-b/1", RUNS),
+        ("run-a/1 run-a/2 run-b/2", RUNS),
+        ("lr1/sampled/1 lr2/sampled/1", RUNS),
+        ("train-a/1 train-b/1 val-a/1 val-b/1", RUNS),
+        ("math_val/1 code_val/1", RUNS),
+        ("x/1.zst y/1", RUNS),
+        ("a/1 b/2", ONE),  # a run that went on in another folder
+        ("train/1 validation/1", ONE),
+        ("samples/1 val_generations/1", ONE),
+        ("anything/1 anything-test/1", ONE),
+        ("rollout_data/1 validation_data/1 old/1", ONE),
+        ("1 old/1", ONE),
+        ("sampled/1 checked/1", DOUBT),
+        ("generated/1 dump/1 last-val/1", DOUBT),
+    ],
+)
+def test_folders_with_files_of_the_same_steps_may_be_splits(tmp_path: Path, files: str, said: str) -> None:
+    verl(tmp_path / "written")
+    for file in files.split():
+        path = tmp_path / "runs" / f"{file.removesuffix('.zst')}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((tmp_path / "written/rollouts/3.jsonl").read_bytes())
+        if file.endswith(".zst"):
+            seal(path)
+    done = index(tmp_path / "x.sqlite", tmp_path / "runs")
+    if said == RUNS:
+        assert "is no run, and holds" in sentence(done)
+        assert "is no run, and holds" in sentence(rltracer("inspect", tmp_path / "runs"))
+        done = index(tmp_path / "x.sqlite", tmp_path / "runs", "--name", "one")
+    else:
+        assert (said in done.stderr) if said else done.stderr == ""
+    assert done.returncode == 0
+    assert rows(tmp_path / "x.sqlite", "select count(*) from runs") == [(1,)]
+
+
+def test_chats_in_files_with_numbers_are_no_runs(tmp_path: Path) -> None:
+    for name in "ab":
+        chat(tmp_path / "runs" / name)
+        [file, *_] = (tmp_path / "runs" / name).glob("*.jsonl")
+        file.rename(file.with_name("1.jsonl"))
+    assert index(tmp_path / "x.sqlite", tmp_path / "runs").returncode == 0
 
 
 def test_a_run_may_have_chats_beside_it(tmp_path: Path) -> None:

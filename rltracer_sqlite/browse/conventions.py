@@ -34,6 +34,13 @@ def convention(path: str) -> tuple[re.Match[str], bool] | None:
     return next(((match, told) for place, told in conventions() if (match := place.ending(path))), None)
 
 
+@cache
+def named_by_step() -> frozenset[str]:
+    """Return the names of the systems whose files are called by their step alone."""
+    presets = (name for name in PRESETS if not preset(name).generic)
+    return frozenset(name for name in presets if not all(map(_literal, preset(name).paths)))
+
+
 def unread_kind(path: str) -> tuple[str, re.Match[str]] | None:
     """Return what a file of a known system that is not read yet is, and where its place begins; None for others."""
     return next(((what, match) for what, pattern in UNREAD if (match := pattern.search(path))), None)

@@ -82,7 +82,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
         if what != FILE:
             continue
         if path.endswith(UNREAD_ENDINGS) and (kind := unread_kind(path)):
-            _add(others, _without_inner(path[: kind[1].start()]), path, base / path, unread=kind[0])
+            _add(others, without_inner(path[: kind[1].start()]), path, base / path, unread=kind[0])
         elif _may_be_rollouts(path):
             folder, is_known = run_of(base, path)
             if is_known or not path.endswith(DOUBTFUL):
@@ -103,10 +103,10 @@ def run_of(root: Path, path: str) -> tuple[str, bool]:
 def _folder(base: str, place: str, match: re.Match[str] | None) -> str:
     # Where the folder that is looked through lies inside a run itself, it stands for that run.
     folder = place.rpartition("/")[0] if match is None else place[: match.start()]
-    return _without_inner(folder[len(base) + 1 :])
+    return without_inner(folder[len(base) + 1 :])
 
 
-def _without_inner(folder: str) -> str:
+def without_inner(folder: str) -> str:
     """Return a folder without the ones at its end that lie between a run and its files."""
     names = folder.strip("/").split("/") if folder.strip("/") else []
     while names and INSIDE.fullmatch(names[-1]):

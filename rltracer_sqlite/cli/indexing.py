@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..amounts import listed, plural
 from . import telling
 from .say import say
-from .several import refuse_clash, refuse_merging
+from .several import doubt, refuse_clash, refuse_merging
 from .vanished import flag_or_explain
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def _found_sources(
             source = find_source(root, options)
             refuse_merging(root, options, shown, source)
             refuse_clash(root, [other for other, _ in found], target, options.name)
+            if options.name is None and (said := doubt(root)):
+                say(said, err=True)
             found.append((root, source))
         except SourceError as error:
             unread.append((root, str(error)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..amounts import listed
 
 if TYPE_CHECKING:
+    from ..browse.alike import Alike
     from ..index.queries import Run
     from ..sources.base import Source
     from ..sources.places import Root
@@ -77,7 +78,7 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) 
     from ..browse.find import several_runs
     from ..sources.base import SourceError
 
-    found = several_runs(root)
+    found = several_runs(root) or _alike(root).runs
     if not found:
         return
     folder = quote(str(root))
@@ -88,6 +89,31 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) 
         f"{root} is no run, and holds {len(found):,} of them: {listed(found)}. Give {each} instead, or look at all of "
         f"them with: rltracer serve --browse-root {folder}{otherwise}"
     )
+
+
+def doubt(root: Root) -> str | None:
+    """Return a sentence where a folder of this machine is read as one run, and may be several; None elsewhere."""
+    if not isinstance(root, Path) or not root.is_dir() or not (folders := _alike(root).doubtful):
+        return None
+    return (
+        f"{root} is read as one run, although {' and '.join(folders)} hold files of the same steps. If they are "
+        "runs of their own, give them instead."
+    )
+
+
+def _alike(root: Path) -> Alike:
+    """Return the folders that hold files of the same steps, of a system that calls its files by nothing else."""
+    from ..browse.alike import Alike, alike
+    from ..browse.conventions import named_by_step
+    from ..sources import source_for
+    from ..sources.base import SourceError
+
+    found = alike(root)
+    try:
+        is_meant = any(found) and source_for(root).name in named_by_step()
+    except SourceError:
+        is_meant = False
+    return found if is_meant else Alike([], [])
 
 
 def refuse_mixed(root: Root, source: Source) -> None:
