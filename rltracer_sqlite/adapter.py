@@ -23,7 +23,7 @@ from .runs import chosen_run
 from .sources import missing, source_for, source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
 from .sources.files import file_there
-from .sources.places import Root, is_database, place, relist
+from .sources.places import Root, is_database, place, real_place, relist
 from .sources.prime_rl import PrimeRLSource
 from .sources.remote import RemoteRoot
 
@@ -174,7 +174,7 @@ class IndexedAdapter:
     def run_id(self) -> int:
         """The number of the run in the index. Raises SourceError where it is not in it yet."""
         if self._run_id is None:
-            root = str(self.rollout_dir.resolve())
+            root = str(real_place(self.rollout_dir))
             found = [run.id for run in queries.runs(self.connection) if run.root == root]
             if not found:
                 raise SourceError(f"{self.rollout_dir} is not in {self.index} yet.")
@@ -203,7 +203,7 @@ def cached_index(root: Root) -> Path:
     """Return the place of a run's index in the user's cache folder."""
     from platformdirs import user_cache_path
 
-    digest = sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    digest = sha256(str(real_place(root)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return user_cache_path("rltracer") / f"{root.name or 'run'}-{digest}.sqlite"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from .arguments import can_be_path
 from .replacing import replacing
 from .sources.base import LocatorError, SourceError
-from .sources.places import Root, place
+from .sources.places import Root, place, real_place
 from .sources.remote import RemoteRoot
 from .sources.remote_requests import redacted
 
@@ -30,7 +30,7 @@ class Roots:
     """The folders and URLs that may be read."""
 
     def __init__(self, allowed: Iterable[Root]) -> None:
-        self.allowed = [path.resolve() for path in allowed]
+        self.allowed = [real_place(path) for path in allowed]
 
     @classmethod
     def for_database(cls, database: str | Path | None, configured: str | Sequence[str] | None = None) -> Roots:
@@ -152,7 +152,7 @@ def remember_root(root: Root) -> None:
     """Add a folder, a single file or a URL to the user's list. Raises OSError where it cannot be written or used."""
     if problem := list_problem():
         raise OSError(problem)
-    resolved = root.resolve()
+    resolved = real_place(root)
     known = remembered_roots()
     if resolved not in known and "\n" not in str(resolved):
         _write([*known, resolved])
@@ -160,7 +160,7 @@ def remember_root(root: Root) -> None:
 
 def forget_root(root: Root) -> bool:
     """Take a folder or a URL off the user's list; say whether it was on it."""
-    known, resolved = remembered_roots(), root.resolve()
+    known, resolved = remembered_roots(), real_place(root)
     left = [path for path in known if path not in (root, resolved)]
     if len(left) < len(known):
         _write(left)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..arguments import shown
 from ..index.plan import find_jobs
 from ..sources.base import Shard, Source
-from ..sources.places import base_folder
+from ..sources.places import base_folder, real_place
 
 ALL_STEPS = "all"
 NO_STEP = "none"
@@ -60,7 +60,7 @@ def needs_reading(connection: sqlite3.Connection, source: Source, root: Path, st
 
     Without `again`, files that could not be read and have not changed since do not count.
     """
-    run = connection.execute("select id from runs where root = ?", (str(root.resolve()),)).fetchone()
+    run = connection.execute("select id from runs where root = ?", (str(real_place(root)),)).fetchone()
     if run is None:
         return True
     jobs = find_jobs(connection, run[0], root, _chosen(source.shards(root), step))

@@ -52,12 +52,13 @@ def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
     from ..index.database import IndexFileError, open_index
     from ..index.queries import runs
     from ..search import has_text
+    from ..sources.places import real_place
 
     if not database.exists():
         return False
     connection = open_index(database)
     try:
-        named = {str(root.resolve()) for root in roots}
+        named = {str(real_place(root)) for root in roots}
         others = [known.root for known in runs(connection) if known.root not in named]
         searchable = has_text(connection)
     finally:

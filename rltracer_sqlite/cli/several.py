@@ -34,7 +34,9 @@ def refuse_merging(root: Root, options: Options, database: Path, source: Source)
 
 def _is_known(root: Root, database: Path) -> bool:
     """Say whether a run has been indexed before."""
-    return str(root.resolve()) in {known.root for known in _known(database)}
+    from ..sources.places import real_place
+
+    return str(real_place(root)) in {known.root for known in _known(database)}
 
 
 def _known(database: Path) -> list[Run]:
@@ -57,11 +59,11 @@ def refuse_clash(root: Root, others: Sequence[Root], database: Path, name: str |
     """
     from ..index.runs import refuse_name, refuse_nested, run_name
     from ..sources.base import SourceError
-    from ..sources.places import place
+    from ..sources.places import place, real_place
 
     known = _known(database)
     refuse_name(known, root, name)
-    places = [(run_name(other), other.resolve()) for other in others]
+    places = [(run_name(other), real_place(other)) for other in others]
     for run in known:
         with suppress(SourceError):  # a kind of place that this version does not read
             places.append((run.name, place(run.root)))

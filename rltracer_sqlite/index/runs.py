@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from ..sources.base import Source, SourceError
-from ..sources.places import Root
+from ..sources.places import Root, real_place
 from ..sources.remote import RemoteRoot
 from .database import transaction
 from .queries import Run, runs
@@ -27,7 +27,7 @@ def ensure_run(
     number where it is taken. Raises SourceError where another run has the `name`.
     """
     refuse_name(runs(connection), root, name)
-    where = str(root.resolve())
+    where = str(real_place(root))
     mapping = getattr(getattr(source, "mapping", None), "text", None)
     tokenizer, step_kind = getattr(source, "tokenizer", None), getattr(source, "step_kind", None)
     found = connection.execute(
@@ -77,7 +77,7 @@ def _read_texts_again(connection: sqlite3.Connection, run_id: int) -> None:
 def refuse_name(known: Sequence[Run], root: Root, name: str | None) -> None:
     """Raise SourceError where another run than that at `root` is called `name`."""
     for run in known:
-        if run.name == name and run.root != str(root.resolve()):
+        if run.name == name and run.root != str(real_place(root)):
             raise SourceError(f"The name {name} is that of another run, {run.root}: give another one.")
 
 
@@ -87,7 +87,7 @@ def refuse_nested(known: Iterable[tuple[str, Root]], root: Root) -> None:
     A run is whatever lies at its root, and its trajectories are told apart by their ids within it. So the same files
     under two roots are two runs, and every count over both would be wrong.
     """
-    here = root.resolve()
+    here = real_place(root)
     others = [(name, other) for name, other in known if isinstance(other, RemoteRoot) == isinstance(here, RemoteRoot)]
     if any(here == other for _, other in others):
         return
@@ -102,7 +102,7 @@ def refuse_nested(known: Iterable[tuple[str, Root]], root: Root) -> None:
 
 def naming(connection: sqlite3.Connection, root: Root, name: str | None = None) -> str | None:
     """Return what is to be told of the name that `ensure_run` is about to give a run; None where it is as expected."""
-    where, wanted = str(root.resolve()), name or run_name(root)
+    where, wanted = str(real_place(root)), name or run_name(root)
     known = runs(connection)
     for run in known:
         if run.root == where:
@@ -125,7 +125,7 @@ def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshol
 def run_name(root: Root) -> str:
     """Return a short name for a run: its folder's, or that of the experiment around a folder of a fixed name."""
     fixed = {"rollouts", "run_default", "token_exports", "outputs", "evals", "batches"}
-    path = root.resolve()
+    path = real_place(root)
     while path.name in fixed and path.parent != path:
         path = path.parent
     return path.name or "run"

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 from ..amounts import listed
 from .base import Source, SourceError
-from .places import Root
+from .places import Root, real_place
 from .remote import NotLocal
 from .remote_requests import PACKAGES
 
@@ -59,7 +59,7 @@ def source_named(name: str, tokenizer: str | None = None, mapping: str | None = 
 def source_for(root: Root, tokenizer: str | None = None, layout: str | None = None) -> Source:
     """Return the source that recognises the files at `root`. Raises SourceError where none does."""
     try:
-        str(root.resolve()).encode()
+        str(real_place(root)).encode()
         if not root.exists():
             raise SourceError(missing(root))
     except UnicodeEncodeError:

@@ -106,6 +106,15 @@ def base_folder(root: Root) -> Root:
     return root.parent if root.is_file() else root
 
 
+@overload
+def real_place(root: Path) -> Path: ...
+@overload
+def real_place(root: Root) -> Root: ...
+def real_place(root: Root) -> Root:
+    """Return a place with every link followed as far as it leads; before Python 3.13 `resolve` fails in a circle."""
+    return Path(os.path.realpath(root)) if isinstance(root, Path) else root.resolve()
+
+
 def is_database(where: Root) -> bool:
     """Say whether a place is a SQLite file of this machine."""
     try:
