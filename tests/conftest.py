@@ -21,6 +21,13 @@ settings.register_profile("no clock", deadline=None, max_examples=60, suppress_h
 settings.load_profile("no clock")
 
 
+def pytest_configure() -> None:
+    """Import Datasette before the tests do: it leaves a connection open as it is imported."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        import datasette.app  # noqa: F401
+
+
 def pytest_report_header() -> str:
     packages = []
     for name in ("datasette", "sqlite-utils", "msgspec"):

@@ -206,8 +206,10 @@ def test_an_adapter_needs_no_close(run: Path) -> None:
     class Five:
         rollout_dir = run
 
-        def list_steps(self) -> list[int]:
+        def list_steps(self, *_: Any) -> list[int]:
             return [7]
+
+        ensure_step_indexed = list_prompts = list_trajectory_ids = load_trajectory = list_steps
 
     with RLTracer(Five()) as tracer:  # type: ignore[arg-type]
         assert [step.number for step in tracer.steps()] == [7]

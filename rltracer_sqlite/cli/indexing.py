@@ -168,6 +168,8 @@ def _index_each(
 
 def _left(connection: sqlite3.Connection, sources: Sources, target: Path, shown: Path) -> str:
     """Return what an indexing that was stopped leaves, in a sentence."""
+    from ..sources.places import real_place
+
     if target != shown:  # a rebuilding
         return f"{shown} is as it was." if shown.exists() else "Nothing was written."
     trajectories, files = connection.execute(
@@ -175,7 +177,7 @@ def _left(connection: sqlite3.Connection, sources: Sources, target: Path, shown:
         select count(*), count(distinct shard_id) from trajectories t join runs r on r.id = t.run_id
         where r.root in (select value from json_each(?))
         """,
-        (json.dumps([str(root.resolve()) for root, _ in sources]),),
+        (json.dumps([str(real_place(root)) for root, _ in sources]),),
     ).fetchone()
     if not trajectories:
         return "Nothing was written."
