@@ -10,7 +10,7 @@ import sqlite3
 from typing import NamedTuple
 
 from ..sources.base import PACKED, SourceError
-from ..sources.places import FileStatus, Root, file_status
+from ..sources.places import FileStatus, Root, file_status, real_place
 from .plan import is_listed, mark_gone
 from .queries import runs
 
@@ -26,7 +26,7 @@ class Vanished(NamedTuple):
 
 def find_vanished(connection: sqlite3.Connection, root: Root) -> Vanished | None:
     """Return the run that is indexed from a place, where it has files and none of them is there any more."""
-    run = next((known for known in runs(connection) if known.root == str(root.resolve())), None)
+    run = next((known for known in runs(connection) if known.root == str(real_place(root))), None)
     if run is None:
         return None
     try:

@@ -15,7 +15,7 @@ from datasette.app import Datasette
 
 from tests.commands import Done, indexed, rltracer
 from tests.layouts import append, message, seal, trace
-from tests.table_samples import trl_text, verl
+from tests.table_samples import trl_text
 
 PATIENCE = 60  # seconds; what waits for a pipe waits for ever
 pytestmark = pytest.mark.threat("T1")
@@ -37,7 +37,7 @@ def parquet(root: Path) -> None:
     trl_text(root)
 
 
-RUNS: dict[str, Callable[[Path], Any]] = {"lines": prime_rl, "sealed": sealed, "a table": verl, "Parquet": parquet}
+RUNS: dict[str, Callable[[Path], Any]] = {"lines": prime_rl, "sealed": sealed, "Parquet": parquet}
 
 
 def replaced_by(make: Callable[[Path], Any]) -> Callable[[Path], Any]:
