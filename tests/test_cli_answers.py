@@ -111,7 +111,7 @@ def test_a_run_may_have_chats_beside_it(tmp_path: Path) -> None:
 def test_rows_are_not_written_under_the_name_of_another_format(tmp_path: Path, name: str) -> None:
     append(tmp_path / "run" / TRACES, GOOD)
     assert index(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
-    said = sentence(rltracer("export", tmp_path / "x.sqlite", "-o", tmp_path / name))
+    said = sentence(rltracer("export", tmp_path / "x.sqlite", "-o", tmp_path / name), 2)
     assert said.endswith(f"not as {Path(name).suffix}.")
     assert not (tmp_path / name).exists()
 

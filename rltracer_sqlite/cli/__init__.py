@@ -44,7 +44,22 @@ class Interrupted(click.ClickException):
     """A command was stopped by Ctrl-C or a signal; the message says what is left of it, in whole sentences."""
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that answers an unknown command with the one whose name is most like it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in (known := self.list_commands(ctx)) and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            similar = get_close_matches(args[0], known, n=1)
+            hint = f" Did you mean {similar[0]}?" if similar else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
     """A group whose subcommands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,7 +83,11 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="datasette-rltracer")
 def group() -> None:
-    """See what a model actually did: browse, query and export the rollouts of an RL training run."""
+    """See what a model actually did: browse, query and export the rollouts of an RL training run.
+
+    What a command writes lies in a folder that is there; none is made for it. The exit code is 0 when all went well, 1
+    when something could not be read, found or written, 2 for wrong arguments, and 130 or 143 where it was stopped.
+    """
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import click
 
 from . import CONTEXT, options
 from .numbers import From, Whole
-from .places import RUN, check_run
+from .places import OUTPUT_FOLDER, RUN, TOKENIZER, check_run
 from .say import say
 from .visible import printable
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=OUTPUT_FOLDER,
     default=Path("analysis"),
-    help="The folder to write to; the files of an earlier analysis in it are replaced. Default: analysis.",
+    help="The folder to write to, made where only it is missing; an earlier analysis is replaced. Default: analysis.",
 )
 @options.one_run("Only this run of an index; default: all of them.")
 @click.option("--window", type=From(0), default=40, help="Steps per window; 0: all in one. Default: 40.")
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 @options.env
 @click.option("--step-start", type=Whole(), help="From this step on; the first window begins here.")
 @click.option("--step-end", type=Whole(), help="Up to this step.")
-@click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for a RUN whose files hold token ids.")
+@click.option(
+    "--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for a RUN whose files hold token ids."
+)
 def command(
     paths: tuple[Root, ...],
     output: Path,

@@ -9,11 +9,12 @@ from shlex import quote
 import click
 
 from . import CONTEXT
+from .places import OUTPUT_FOLDER
 from .say import say
 
 
 @click.command("demo", context_settings=CONTEXT)
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("demo"))
+@click.argument("folder", type=OUTPUT_FOLDER, default=Path("demo"))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to serve on. Default: a free one.")
 @click.option("--no-serve", is_flag=True, help="Write and index the sample, but do not serve it.")
 def command(folder: Path, port: int, no_serve: bool) -> None:

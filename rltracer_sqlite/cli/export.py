@@ -12,7 +12,7 @@ import click
 from ..amounts import plural
 from . import CONTEXT
 from .numbers import parse_range
-from .places import RUN, check_run
+from .places import FILE, OUTPUT, RUN, check_run
 from .say import say
 from .visible import printable
 
@@ -27,7 +27,10 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 @click.command(context_settings=CONTEXT)
 @click.argument("runs", nargs=-1, required=True, type=RUN, metavar="DB|RUN...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet."
+    "-o",
+    "--output",
+    type=OUTPUT,
+    help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet, in a folder that is there.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what each filter drops, and write nothing.")
 @click.option("--mode", type=click.Choice(["sft", "rl", "preference"]), default="sft", show_default=True)
@@ -93,9 +96,7 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
     metavar="X",
     help="preference: least difference of the two rewards.",
 )
-@click.option(
-    "--rl-data", "rl_data_path", type=click.Path(path_type=Path), help="rl: the file that task.data.idx counts in."
-)
+@click.option("--rl-data", "rl_data_path", type=FILE, help="rl: the file that task.data.idx counts in.")
 @click.option("--rl-from-trace", is_flag=True, help="rl: take the prompts from the traces instead.")
 @click.option("--provenance", "include_provenance", is_flag=True, help="Add trace_provenance to each row.")
 @click.option("--raw-trace", "include_raw_trace", is_flag=True, help="Add the whole record to each row.")
@@ -121,8 +122,11 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
     from ..export.exporter import TraceDataExporter
     from ..export.preferences import ExportError
+    from ..export.write import refuse_name
 
     try:
+        if output is not None:
+            refuse_name(output)
         specs = _specs(runs, options)
         exporter = TraceDataExporter(specs, _preferences(options), None if quiet else _progress())
     except ExportError as error:

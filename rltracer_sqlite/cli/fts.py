@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import run
+from .places import FILE
 from .say import say
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ WAIT_SECONDS = 30.0
 
 
 @click.command("fts", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("database", type=FILE)
 @click.option("--rebuild", is_flag=True, help="Build it anew, for example after files were rewritten.")
 @click.option("--remove", is_flag=True, help="Take it out of the index again.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -40,6 +41,8 @@ def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
     from ..roots import Roots
     from ..search import refresh_text, remove_text
 
+    if rebuild and remove:
+        raise click.UsageError("--rebuild and --remove ask for different things: give one of them.")
     open_index(database).close()  # refuse what is no index before it is opened for writing
     with WriterLock(database, "building the full text", wait=WAIT_SECONDS):
         connection = open_for_writing(database)

@@ -15,7 +15,7 @@ import click
 from . import CONTEXT, run
 from .numbers import parse_range
 from .options import every
-from .places import DATABASES, RUN
+from .places import DATABASES, FILE, RUN, TOKENIZER, refuse_output
 from .visible import printable
 
 if TYPE_CHECKING:
@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings=CONTEXT)
-@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("database", type=FILE)
 @click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
 @click.option("--steps", metavar="N-M", help="Read these steps only, for example 1-100, 21 or 40- (to the end).")
 @click.option("--discover", is_flag=True, help="List the steps of a run without reading any of its files.")
 @click.option("--name", help="A name for the run. Default: the name of its folder.")
 @click.option("--success", metavar="PATH>=VALUE", help="What counts as a success, for example 'reward>=0.5'.")
-@click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, or its folder, for files that hold token ids.")
+@click.option(
+    "--tokenizer",
+    metavar="PATH",
+    type=TOKENIZER,
+    help="A tokenizer.json, or its folder, for files that hold token ids.",
+)
 @click.option(
     "--layout",
     type=click.Choice(["traces", "tokens"]),
@@ -38,7 +43,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--mapping",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    type=FILE,
     help="A TOML file that says how to read tables of your own; see rltracer sources --help.",
 )
 @click.option("--fts", is_flag=True, help="Make prompts and messages searchable too; takes a second pass.")
@@ -89,6 +95,7 @@ def command(
     if others["name"] and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
     _refuse_swapped(database, runs)
+    refuse_output(database)
     options = Options(
         steps=parse_steps(steps),
         asked_steps=steps,

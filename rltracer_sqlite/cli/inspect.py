@@ -11,7 +11,7 @@ import click
 
 from . import CONTEXT, options
 from .numbers import From
-from .places import RUN, check_run
+from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines
 from .visible import json_line, printable
@@ -57,7 +57,7 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
 @options.env
 @click.option("--trajectory", metavar="ID", help="Show this trajectory, by the id that lists show, or by its own.")
 @click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
-@click.option("--tokenizer", metavar="PATH", help="A tokenizer.json, for files that hold token ids.")
+@click.option("--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for files that hold token ids.")
 @click.option("--problems", is_flag=True, help="List what could not be read, and why.")
 @click.option("--full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from . import CONTEXT
+from .places import FILE
 
 
 @click.command("metadata", context_settings=CONTEXT)
-@click.argument("database", type=click.Path(path_type=Path), default=Path("run.sqlite"))
+@click.argument("database", type=FILE, default=Path("run.sqlite"))
 def command(database: Path) -> None:
     """Print metadata.yml for DATABASE: descriptions, facets, labels and orders of every table.
 

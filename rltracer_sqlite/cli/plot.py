@@ -13,6 +13,7 @@ import click
 from . import CONTEXT, options
 from .columns import screen_width, wrapped
 from .numbers import From, Whole
+from .places import FILE, OUTPUT, refuse_swapped
 from .report import writes_to_terminal
 from .visible import printable
 
@@ -27,17 +28,20 @@ class Chart(click.Choice[str]):
     """The name of a chart, as it is written here or in the addresses of pages: pass-rate or pass_rate."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(value.replace("_", "-"), param, ctx)
+        name, first = value.replace("_", "-"), ctx.params.get("database") if ctx else None
+        if first is not None and name not in self.choices:
+            refuse_swapped("rltracer plot", first, [value])
+        return super().convert(name, param, ctx)
 
 
 @click.command("plot", context_settings=CONTEXT)
-@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("database", type=FILE)
 @click.argument("chart", type=Chart([name.replace("_", "-") for name in CHARTS]), metavar="CHART")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
-    help="The file: .svg, .png or .html. Without it the chart is drawn in the terminal.",
+    type=OUTPUT,
+    help="The file: .svg, .png or .html, in a folder that is there. Without it the chart is drawn in the terminal.",
 )
 @options.one_run("Which run, where the index holds several.")
 @options.split

@@ -8,33 +8,34 @@ from pathlib import Path
 import click
 
 from . import CONTEXT
+from .places import FILE, OUTPUT, OUTPUTS
 from .visible import printable
 
 
 @click.command(context_settings=CONTEXT)
-@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="INPUT...")
+@click.argument("inputs", nargs=-1, required=True, type=FILE, metavar="INPUT...")
 @click.option(
     "-o",
     "--output",
     "outputs",
     multiple=True,
     required=True,
-    type=click.Path(path_type=Path),
-    help="A file per input in the same order, or one folder for all.",
+    type=OUTPUTS,
+    help="A file per input in the same order, or one folder for all; where it lies has to be there.",
 )
-@click.option("--template", required=True, type=click.Path(path_type=Path), help="The template of the new prompts.")
+@click.option("--template", required=True, type=FILE, help="The template of the new prompts.")
 @click.option(
     "--source",
     "sources",
     multiple=True,
     required=True,
     nargs=2,
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="PARQUET TEMPLATE",
     help="Source rows, and the template that their prompts were made with; repeatable.",
 )
 @click.option("--column", help="The Parquet column that holds the JSON of a row. Default: jrow_json.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write the report to a file as well.")
+@click.option("--report", type=OUTPUT, help="Write the report to a file as well.")
 def command(
     inputs: tuple[Path, ...],
     outputs: tuple[Path, ...],
@@ -55,15 +56,16 @@ def command(
     """
     from ..export.preferences import ExportError
     from ..export.write import replacing
-    from ..retemplate import RetemplateError, TemplateSource, retemplate
+    from ..retemplate import RetemplateError, TemplateSource, check_outputs, retemplate
 
+    targets = _targets(inputs, outputs)
     try:
-        told = retemplate(
-            inputs,
-            _targets(inputs, outputs),
-            [TemplateSource(parquet, old, column) for parquet, old in sources],
-            template,
-        )
+        check_outputs(inputs, targets)
+    except (RetemplateError, ExportError) as error:
+        raise click.UsageError(printable(str(error))) from None
+    try:
+        named = [TemplateSource(parquet, old, column) for parquet, old in sources]
+        told = retemplate(inputs, targets, named, template)
         text = json.dumps(told, indent=2, ensure_ascii=False)
         if report is not None:
             with replacing(report) as file:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import CONTEXT
+from . import CONTEXT, Group
 from .places import RUN
 from .say import say
 from .visible import printable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 
-@click.group("roots", invoke_without_command=True, context_settings=CONTEXT)
+@click.group("roots", cls=Group, invoke_without_command=True, context_settings=CONTEXT)
 @click.pass_context
 def command(context: click.Context) -> None:
     """List, add, remove or prune the folders and URLs that an index may lead to.

@@ -16,6 +16,7 @@ from ..amounts import plural
 from . import CONTEXT, options
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
+from .places import FILE, refuse_swapped
 from .say import say
 from .visible import json_line, printable
 
@@ -32,7 +33,7 @@ SUCCESS = {1: "yes", 0: "no"}
 
 
 @click.command("search", context_settings=CONTEXT)
-@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("database", type=FILE)
 @click.argument("words", nargs=-1, required=True)
 @options.one_run("Only this run; default: all of them.")
 @click.option("--step", type=Whole(), help="Only this step.")
@@ -76,8 +77,10 @@ def command(
         query = full_text_query(" ".join(words))
     except QueryError as error:
         raise click.UsageError(printable(str(error))) from None
+    steps = _steps(step, asked["steps"])
+    refuse_swapped("rltracer search", database, words)
     with closing(open_searchable(database)) as connection:
-        among = _among(connection, step, asked)
+        among = _among(connection, steps, asked)
         found = _found(connection, database, query, among, limit)
         first = next(found, None)
         if first is None:
@@ -91,15 +94,20 @@ def command(
         click.echo(cut(f"rltracer inspect {quote(str(database))} --trajectory ID shows one", screen_width()))
 
 
-def _among(connection: sqlite3.Connection, step: int | None, asked: dict[str, str | None]) -> Among:
+def _steps(step: int | None, steps: str | None) -> tuple[int | None, int | None]:
+    """Return the first and the last step that are asked for. Raises UsageError."""
+    if step is not None and steps is not None:
+        raise click.UsageError("--step and --steps ask for different things: give one of them.")
+    return (step, step) if step is not None else parse_range(steps)
+
+
+def _among(connection: sqlite3.Connection, steps: tuple[int | None, int | None], asked: dict[str, str | None]) -> Among:
     """Return what is searched. Raises UsageError, and ClickException where no run has it."""
     from ..index.contents import lacking
     from ..search import Among
     from .success import chosen_runs
 
-    if step is not None and asked["steps"] is not None:
-        raise click.UsageError("--step and --steps ask for different things: give one of them.")
-    first, last = (step, step) if step is not None else parse_range(asked["steps"])
+    first, last = steps
     run, split, env, outcome = (asked[name] for name in ("run", "split", "env", "outcome"))
     chosen = [run_id for run_id, _ in chosen_runs(connection, run)]
     missing, sentence = lacking(connection, chosen, split=split, env=env, first=first, last=last)

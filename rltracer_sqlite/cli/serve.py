@@ -18,7 +18,7 @@ import click
 
 from . import CONTEXT, run
 from .options import every
-from .places import RUN
+from .places import FILE, OUTPUT, RUN
 from .say import say
 from .visible import printable
 
@@ -35,10 +35,10 @@ SETTINGS = {"suggest_facets": "off", "facet_time_limit_ms": "1000", "sql_time_li
 @click.argument("folder", required=False, type=RUN)
 @click.option("--browse-root", metavar="DIR", type=RUN, help="The same as FOLDER: offer all runs below it.")
 @click.option("--run", "one", metavar="RUN", type=RUN, help="Offer this run only.")
-@click.option("--tokenizer", metavar="PATH", type=click.Path(path_type=Path), help="For files that hold token ids.")
+@click.option("--tokenizer", metavar="PATH", type=FILE, help="For files that hold token ids.")
 @click.option("--port", type=click.IntRange(0, 65535), help=f"Default: {PORT}, or a free one where that is taken.")
 @click.option("--host", default=LOOPBACK, show_default=True, help="The address to listen on.")
-@click.option("--index", metavar="FILE", type=click.Path(path_type=Path), help="Default: in your cache folder.")
+@click.option("--index", metavar="FILE", type=OUTPUT, help="Default: in your cache folder.")
 @click.option("--fts", is_flag=True, help="Make the messages of each step searchable as it is read.")
 @click.option("--watch", is_flag=True, help="Go on reading what is written to runs that have been opened.")
 @every("them")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import CONTEXT
+from . import CONTEXT, Group
+from .places import FILE
 from .say import say
 from .visible import printable
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 TRIED = 2000  # rows that a proposed mapping is tried on
 
 
-@click.group(context_settings=CONTEXT, invoke_without_command=True)
+@click.group(cls=Group, context_settings=CONTEXT, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """List the formats that can be read, show how one is read, or propose how to read a file of your own.
@@ -68,7 +69,7 @@ def show(name: str) -> None:
 
 
 @command.command("guess")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 def guess(file: Path) -> None:
     """Propose a mapping for FILE from its first records. The mapping is printed, what to check goes to stderr."""
     from ..sources import source_for

@@ -10,6 +10,7 @@ import click
 
 from ..amounts import plural
 from . import CONTEXT
+from .places import FILE, refuse_swapped
 from .say import say
 from .visible import printable
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("success", context_settings=CONTEXT)
-@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("database", type=FILE)
 @click.argument("run", required=False)
 @click.option("--rule", help="The new rule, for example 'reward >= 0.5'. Without it: show the rules.")
 def command(database: Path, run: str | None, rule: str | None) -> None:
@@ -38,6 +39,7 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     from ..index.database import open_index
     from ..unscored import scores_nothing
 
+    refuse_swapped("rltracer success", database, [run] if run else [])
     parsed = parse_option(rule, "--rule") if rule else None
     with closing(open_index(database)) as connection:
         ids = [run_id for run_id, _ in chosen_runs(connection, run)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .files import TemplateSource
-from .rewrite import retemplate
+from .rewrite import check_outputs, retemplate
 from .templates import PromptTemplate, RetemplateError
 
-__all__ = ["PromptTemplate", "RetemplateError", "TemplateSource", "retemplate"]
+__all__ = ["PromptTemplate", "RetemplateError", "TemplateSource", "check_outputs", "retemplate"]

@@ -33,11 +33,9 @@ def retemplate(
     its first answer on, and all columns besides `messages` and `tools`. Raises RetemplateError where a row has no
     source row, or several with different prompts, and ExportError where an output cannot be written; then none is.
     """
-    if not inputs or len(inputs) != len(outputs):
-        raise RetemplateError(f"{len(inputs)} inputs and {len(outputs)} outputs: give one output for each input.")
+    check_outputs(inputs, outputs)
     if not sources:
         raise RetemplateError("A source is needed: a Parquet file, and the template that its prompts were made with.")
-    _refuse_outputs(outputs)
     new = PromptTemplate.load(template)
     old = [PromptTemplate.load(source.template) for source in sources]
     connection = sqlite3.connect("", isolation_level=None)
@@ -65,7 +63,10 @@ def retemplate(
     return {"rewrites": rewrites, "rows": sum(written), "prompts": matched, "template": made, "sources": found}
 
 
-def _refuse_outputs(outputs: Sequence[Path]) -> None:
+def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Raise RetemplateError or ExportError unless there is an output for each input, named as what is written."""
+    if not inputs or len(inputs) != len(outputs):
+        raise RetemplateError(f"{len(inputs)} inputs and {len(outputs)} outputs: give one output for each input.")
     for target in outputs:
         refuse_name(target)
         if format_of(target) == "parquet":

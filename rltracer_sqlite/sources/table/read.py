@@ -44,7 +44,9 @@ def read_mapping(path: Path) -> Mapping:
         with path.open(encoding="utf-8") as file:
             text = file.read(MOST_CHARACTERS + 1)  # of a longer one no more is needed to refuse it
     except (OSError, UnicodeDecodeError) as error:
-        raise MappingError(f"{path} cannot be read as a mapping: {error}.") from None
+        raise MappingError(
+            f"{path} cannot be read as a mapping: {getattr(error, 'strerror', None) or error}."
+        ) from None
     return parse_mapping(text, str(path))
 
 
