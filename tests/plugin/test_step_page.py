@@ -215,5 +215,5 @@ async def test_files_that_are_gone_are_said(tmp_path):
     assert [row[:2] for row in table_rows(pages[2], "steps")] == [
         ["2", "train"], ["2 files gone", "eval"], ["1", "train"]
     ]  # fmt: skip
-    assert "1 of 3 files gone since they were read" in run
-    assert "1 of 3 files gone since they were read" in overview
+    assert "1 of 3 files gone since it was read" in run
+    assert "1 of 3 files gone since it was read" in overview
