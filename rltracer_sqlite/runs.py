@@ -47,7 +47,7 @@ class IndexedRun:
     def __repr__(self) -> str:
         steps = f", steps {ranges(self.steps)}" if self.steps else ""
         of_split = f" of {short(self.split)}" if self.split else ""
-        rate = "" if self.pass_rate is None else f", pass rate{of_split} {self.pass_rate:.3f}"
+        rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}{of_split}"
         return f"<IndexedRun {self.id} {short(self.name)}: {plural(self.trajectories, 'trajectory')}{steps}{rate}>"
 
 

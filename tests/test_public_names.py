@@ -260,7 +260,7 @@ def test_the_runs_of_an_index_are_listed_and_chosen(several: Path, monkeypatch: 
     listed = list_runs(several)
     assert [run.id for run in listed] == list(range(1, 13))
     assert (listed[1].name, listed[1].steps, listed[1].trajectories, listed[1].pass_rate) == ("run1", [1], 1, 1.0)
-    assert repr(listed[1]) == "<IndexedRun 2 'run1': 1 trajectory, steps 1, pass rate 1.000>"
+    assert repr(listed[1]) == "<IndexedRun 2 'run1': 1 trajectory, steps 1, pass rate 1.000 of 'train'>"
     for chosen in (listed[1].name, listed[1].id):
         monkeypatch.setattr(Roots, "check", lambda self, root: Path(root))
         assert RLTracer(several, run=chosen).adapter.run_id == 2  # type: ignore[attr-defined]
@@ -296,7 +296,7 @@ def shown_objects(database: Path) -> Iterator[object]:
     yield PromptGroup(tracer.adapter, 1, long, 3, long)
     match = search_text(database, "gasket")[0]
     yield from (match, replace(match, run=long, snippet=long, uid=long), Matches([match] * 99, 1000, 3))
-    yield IndexedRun(1, long, long, long, list(range(0, 10**6, 2)), 1, 1, 1, 1, 1.0, 1.0)
+    yield IndexedRun(1, long, long, long, long, list(range(0, 10**6, 2)), 1, 1, 1, 1, 1.0, 1.0)
     filters = [FieldFilter(long, allowed_values=[long] * 100)] * 100
     preferences = ExportPreferences(field_filters=filters)  # type: ignore[arg-type]
     yield from (filters[0], preferences, DifficultyFilter(0.1), ExportPreferences())
