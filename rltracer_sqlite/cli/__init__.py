@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -31,17 +29,6 @@ COMMANDS = {
 
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-# What is left of a command that is stopped by Ctrl-C or a signal, where more can be said than that it was.
-LEFT = {
-    "export": "The output was not written.",
-    "fts": "The full text keeps what was written so far; run the same command again to go on.",
-    "retemplate": "The output was not written.",
-    "runs": "A run is changed as a whole or not at all: rltracer runs shows how it is.",
-}
-
-
-class Interrupted(click.ClickException):
-    """A command was stopped by Ctrl-C or a signal; the message says what is left of it, in whole sentences."""
 
 
 class Group(click.Group):
@@ -72,6 +59,8 @@ class LazyGroup(Group):
         return module.command  # type: ignore[no-any-return]
 
     def invoke(self, ctx: click.Context) -> Any:
+        from .stopped import LEFT, telling
+
         with telling(lambda: LEFT.get(ctx.invoked_subcommand or "", "")):
             return super().invoke(ctx)
 
@@ -98,22 +87,21 @@ def main() -> None:
 def run(command: click.Command) -> None:
     """Run a command, turning the library's own errors into a sentence on stderr."""
     from ..stopping import interrupts
+    from .stopped import is_interrupt, say_stopped
 
     with interrupts() as exit_code:
         try:
             _run(command)
         except BaseException as error:
-            if isinstance(error, Interrupted):
-                _say_stopped(error.message)
-            elif is_interrupt(error):
-                _say_stopped()
-            else:
+            if not is_interrupt(error):
                 raise
+            say_stopped(error)
         sys.exit(exit_code())
 
 
 def _run(command: click.Command) -> NoReturn:
     from .say import say, show_error
+    from .stopped import Interrupted, is_interrupt
 
     try:
         sys.exit(command.main(prog_name=None, standalone_mode=False))
@@ -134,28 +122,3 @@ def _run(command: click.Command) -> NoReturn:
             raise
         say(f"Error: {sentence}", err=True)
         sys.exit(1)
-
-
-def is_interrupt(error: BaseException) -> bool:
-    """Say whether an error is a Ctrl-C or a signal to stop, which SQLite tells in its own way while it is at work."""
-    by_sqlite = type(error).__name__ == "OperationalError" and str(error) == "interrupted"
-    return by_sqlite or isinstance(error, (KeyboardInterrupt, click.Abort))
-
-
-@contextmanager
-def telling(left: Callable[[], str]) -> Iterator[None]:
-    """Let an interrupt say what it leaves, asked of `left`: `with telling(lambda: "Nothing was written."):`."""
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, Interrupted) or not is_interrupt(error):
-            raise
-        raise Interrupted(left()) from error
-
-
-def _say_stopped(left: str = "") -> None:
-    from .say import say
-
-    if sys.stderr.isatty():
-        click.echo(err=True)  # the terminal shows ^C where the cursor was
-    say(f"Stopped. {left}".strip(), err=True)

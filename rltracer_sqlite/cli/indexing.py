@@ -10,9 +10,9 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..amounts import listed, plural
-from . import telling
 from .say import say
 from .several import doubt, refuse_clash, refuse_merging
+from .stopped import telling
 from .vanished import flag_or_explain
 
 if TYPE_CHECKING:
