@@ -87,6 +87,7 @@ class IndexedAdapter:
         self._connection: sqlite3.Connection | None = None
         self._closing: finalize[[], IndexedAdapter] | None = None
         self._run_id: int | None = None
+        self._roots: Roots | None = None  # of what an index leads to; a place that was given is allowed itself
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {short(str(self.rollout_dir), 200)}>"
@@ -124,7 +125,8 @@ class IndexedAdapter:
         found = queries.run_of_trajectory(self.connection, trajectory_id)
         if found is not None and found[0] != self.run_id:
             raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
-        return load_trajectory(self.connection, trajectory_id, Roots([self.rollout_dir]), self.source)
+        roots = Roots([self.rollout_dir]) if self._roots is None else self._roots
+        return load_trajectory(self.connection, trajectory_id, roots, self.source)
 
     def close(self) -> None:
         """Close the index. It is opened again where it is asked for."""
@@ -227,15 +229,16 @@ def open_run(index: str | os.PathLike[str], run: str | int | None = None) -> Ind
     """Return an adapter for a run of an existing index, by its name or id; without either, for its only run.
 
     The beginning of a name will do where no other run's begins so.
-    `list_runs(index)` lists them. Raises WhichRunError, which names them, where there are several or not this one,
-    IndexFileError for what is no index, and RootNotAllowed where the run's folder may not be read.
+    `list_runs(index)` lists them. What the index knows is told in any case; loading a trajectory raises RootNotAllowed
+    where the run's folder may not be read. Raises WhichRunError, which names them, where there are several runs or not
+    this one, IndexFileError for what is no index, and RootNotAllowed where the index names no folder.
     """
     path = file_path("index", index)
     row = chosen_run(path, run)
     roots = Roots.for_database(path)
-    root, (tokenizer, _) = roots.check(row.root), allowed_tokenizer(row.tokenizer, roots)
+    root, (tokenizer, _) = roots.located(row.root), allowed_tokenizer(row.tokenizer, roots)
     adapter = IndexedAdapter(source_named(row.source, tokenizer, row.mapping), root, path, refresh=False)
-    adapter._run_id = row.id
+    adapter._run_id, adapter._roots = row.id, roots
     return adapter
 
 

@@ -46,21 +46,27 @@ class Roots:
 
     def check(self, root: str | Root) -> Root:
         """Return a run's folder, resolved. Raises RootNotAllowed where no allowed folder is it or holds it."""
-        shown = redacted(str(root))
-        if not can_be_path(str(root)):
-            raise RootNotAllowed(f"This index points to {shown!r}, which is no folder.")
-        try:
-            resolved = place(root).resolve()
-        except SourceError as error:
-            raise RootNotAllowed(f"This index points to a place that is not read: {error}") from None
-        except (OSError, RuntimeError, TypeError, ValueError):
-            raise RootNotAllowed(f"This index points to {shown!r}, which is no folder.") from None
+        resolved = self.located(root)
         if self._holds(resolved):
             return resolved
+        shown = redacted(str(root))
         raise RootNotAllowed(
             f"This index points to {shown!r}, which is not among the folders that may be read here. "
             f"If you trust it: rltracer roots add {shown!r}"
         )
+
+    @staticmethod
+    def located(root: str | Root) -> Root:
+        """Return a run's folder, resolved, whether or not it may be read. Raises RootNotAllowed for what is none."""
+        shown = redacted(str(root))
+        if not can_be_path(str(root)):
+            raise RootNotAllowed(f"This index points to {shown!r}, which is no folder.")
+        try:
+            return place(root).resolve()
+        except SourceError as error:
+            raise RootNotAllowed(f"This index points to a place that is not read: {error}") from None
+        except (OSError, RuntimeError, TypeError, ValueError):
+            raise RootNotAllowed(f"This index points to {shown!r}, which is no folder.") from None
 
     def check_tokenizer(self, place: str | Path) -> Path:
         """Return the tokenizer.json that an index names, by itself or by its folder, resolved.

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.cli.columns import width_of, wrapped
-from rltracer_sqlite.cli.prompts import chosen
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.layouts import append, message, trace
@@ -21,11 +20,14 @@ def test_steps_are_listed_with_what_the_index_knows(demo: Path) -> None:
     database = demo / "x.sqlite"
     done = rltracer("inspect", database)
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 2 + value(database, "select count(*) from steps")
+    assert len(done.stdout.splitlines()) == 3 + value(database, "select count(*) from steps")
     listed = [json.loads(line) for line in rltracer("inspect", "--run", database, "--json").stdout.splitlines()]
     assert [tuple(fact.values()) for fact in listed] == rows(
         database,
-        "select step, split, trajectories, prompt_groups, pass_rate, reward_mean, 0 from steps order by step, split",
+        """
+        select step, split, trajectories, scored, prompt_groups, pass_rate, reward_mean, 0
+        from steps order by step, split
+        """,
     )
     assert f"{listed[-1]['pass_rate']:.3f}" in done.stdout.splitlines()[-1]
 
@@ -51,7 +53,10 @@ def test_prompts_of_a_step_are_listed_by_split_with_their_rates(demo: Path) -> N
         assert (fact["trajectories"], fact["pass_rate"]) == (count, rate)
         assert fact["reward_mean"] == pytest.approx(mean)
     shown = rltracer("inspect", database, "--step", 8).stdout
-    assert shown.startswith("15 prompts in step 8; splits eval, train\n")
+    assert shown.startswith(
+        "15 prompts in step 8, in the order they were read; splits eval, train\n"
+        "Success: metrics.correct_final_label >= 1; 4 of 58 trajectories unscored.\n"
+    )
     assert "  eval  " in shown
 
 
@@ -62,15 +67,15 @@ def test_what_has_vanished_is_told_beside_its_step(tmp_path: Path) -> None:
     (run / "rollouts" / TRACES.format(3)).unlink()
     indexed(tmp_path / "x.sqlite", run)
     lines = rltracer("inspect", tmp_path / "x.sqlite").stdout.splitlines()
-    assert [line.split()[-2:] == ["1", "gone"] for line in lines[2:4]] == [True, False]
-    assert lines[4:] == ["1 of 2 files gone since it was read."]
+    assert [line.split()[-2:] == ["1", "gone"] for line in lines[3:5]] == [True, False]
+    assert lines[5:] == ["1 of 2 files gone since it was read."]
 
 
 def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", 3, 4)
     assert rltracer("inspect", run).stdout.splitlines()[2].split() == ["step", "3", *"–" * 5]
     assert rltracer("inspect", run, "--step", 3).returncode == 0
-    assert rltracer("inspect", run).stdout.splitlines()[2].split()[:5] == ["step", "3", "train", "1", "1"]
+    assert rltracer("inspect", run).stdout.splitlines()[3].split()[:5] == ["step", "3", "train", "1", "1"]
 
 
 def test_a_folder_says_how_its_unread_steps_are_read(tmp_path: Path) -> None:
@@ -93,8 +98,11 @@ def test_the_hardest_prompts_are_listed(demo: Path) -> None:
         told = [json.loads(line) for line in rltracer("inspect", database, *options, "--json").stdout.splitlines()]
         assert [(fact["prompt_id"], fact["split"], fact["pass_rate"]) for fact in told] == known[:count]
     shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
-    assert shown[0] == (f"3 of {len(known)} prompts, hardest first, by pass rate over all steps; splits eval, train")
-    assert [int(line.split()[0]) for line in shown[2:]] == [number for number, _, _ in known[:3]]
+    assert " ".join(shown[:4]).startswith(
+        f"3 of {len(known)} scored prompts, hardest first, by pass rate over all steps; splits eval, train "
+        "16 of 22 prompts are scored; 6 have no score by metrics.correct_final_label >= 1 (rltracer success sets "
+    )
+    assert [int(line.split()[0]) for line in shown[5:]] == [number for number, _, _ in known[:3]]
 
 
 def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path) -> None:
@@ -115,7 +123,8 @@ def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path
     assert {(fact["split"], fact["env"]) for fact in told} == {("train", "word-problems")}
     shown = " ".join(rltracer("inspect", database, "--easiest", *chosen).stdout.split())
     assert shown.startswith(
-        "5 prompts, easiest first, by pass rate over all steps; split train; env word-problems prompt"
+        "5 scored prompts, easiest first, by pass rate over all steps; split train; env word-problems Success: "
+        "metrics.correct_final_label >= 1; every prompt is scored. prompt"
     )
 
 
@@ -183,16 +192,7 @@ def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:
     assert by_step[0] == by_step[1] != ""
     shown = rltracer("inspect", database, "--prompt", number).stdout.splitlines()
     assert shown[0].startswith(f"prompt {number}  {key[:12]}  ")
-    assert len(shown) == 4 + len(known)
-
-
-def test_a_number_that_is_the_beginning_of_a_key_too_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    groups = [{"prompt_id": 7, "prompt": "ab" * 32}, {"prompt_id": 8, "prompt": "7c" * 32}]
-    assert chosen("7", groups) == groups[:1]
-    assert "Prompt 7 by its number, not by its key (7c7c7c7c7c7c)" in capsys.readouterr().err
-    assert chosen("9" * 5000, groups) == []
-    assert chosen("7c", groups) == chosen("8", groups) == groups[1:]
-    assert capsys.readouterr().err == ""
+    assert len(shown) == 5 + len(known)
 
 
 def test_the_best_and_the_worst_of_a_prompt_are_named_and_come_first_and_last(demo: Path) -> None:
@@ -226,12 +226,15 @@ def test_an_index_of_several_runs_lists_them(demo: Path, tmp_path: Path) -> None
     lines = rltracer("inspect", database).stdout.splitlines()
     assert lines[0].endswith("x.sqlite: 2 runs; --run NAME or its number shows one")
     assert lines[1] == "Pass rate and reward are of the split named, over all its steps."
-    assert lines[4].split() == ["2", "small", "1", "1", "train", "1.000", "1.000", "3"]
+    assert " ".join(lines[2:4]) == (
+        "System: prime-rl. Success: metrics.correct_final_label >= 1 (run 1), reward >= 1 (run 2)."
+    )
+    assert lines[-1].split() == ["2", "small", "1", "train", "1", "1.000", "1.000", "3"]
     [_, small] = map(json.loads, rltracer("inspect", database, "--json", "--split", "eval").stdout.splitlines())
     assert (small["trajectories"], small["pass_rate"], small["split"]) == (0, None, None)
     said = sentence(rltracer("inspect", database, "--env", "nope"))
     assert said.startswith("None of the 2 runs has a trajectory with env nope. They have env not recorded, ")
-    assert rltracer("inspect", database, "--run", "2").stdout.splitlines()[2].split()[:2] == ["step", "3"]
+    assert rltracer("inspect", database, "--run", "2").stdout.splitlines()[3].split()[:2] == ["step", "3"]
 
 
 def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, tmp_path: Path) -> None:

@@ -100,7 +100,9 @@ def test_an_index_from_somebody_else_leads_nowhere(folder: Path) -> None:
     append(folder / "runs" / "a" / "a.jsonl", trace([message("user", "q"), message("assistant", "a")]))
     database = folder / "elsewhere" / "x.sqlite"
     index(database, folder / "runs" / "a")  # the library alone remembers no root; the command does
+    tracer = open_run(database)
+    assert tracer.list_steps() == [None]
     with pytest.raises(RootNotAllowed, match="not among the folders"):
-        open_run(database)
+        tracer.load_trajectory(1)
     remember_root(folder / "runs")
     assert len(open_run(database).load_trajectory(1).messages) == 2

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..amounts import plural
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -24,6 +27,27 @@ def in_words(splits: list[str], among: Among) -> str:
     told = ", ".join([*splits[:MOST_SPLITS], *(["…"] if len(splits) > MOST_SPLITS else [])])
     of_splits = [f"split{'s' if len(splits) > 1 else ''} {told}"] if splits else []
     return "".join(f"; {part}" for part in [*of_splits, *([f"env {among.env}"] if among.env is not None else [])])
+
+
+def scoring(adapter: IndexedAdapter, facts: Sequence[dict[str, Any]]) -> str:
+    """Return the success rule behind the pass rates of these rows, and how many of their trajectories have no score."""
+    return f"Success: {rule_of(adapter)}; {unscored(facts)}."
+
+
+def rule_of(adapter: IndexedAdapter) -> str:
+    """Return the success rule of a run as it is written."""
+    path, threshold = adapter.connection.execute(
+        "select success_path, success_threshold from runs where id = ?", (adapter.run_id,)
+    ).fetchone()
+    return f"{path} >= {threshold:g}"
+
+
+def unscored(facts: Sequence[dict[str, Any]]) -> str:
+    """Return how many trajectories of these rows the rule leaves unscored."""
+    count, scored = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "scored"))
+    if scored == count:
+        return "all scored"
+    return f"{count - scored:,} of {plural(count, 'trajectory')} unscored"
 
 
 def refuse_nothing(adapter: IndexedAdapter, among: Among, step: int | None = None) -> None:

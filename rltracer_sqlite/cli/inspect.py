@@ -48,8 +48,8 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
 @click.option("--step", type=int, help="List the prompts of this step.")
 @click.option(
     "--prompt",
-    help="List the trajectories of this prompt of --step, by its number, its key or its beginning; without --step, its "
-    "groups over the steps.",
+    help="List the trajectories of this prompt of --step, by its number, the beginning of its key or of its text; "
+    "without --step, its groups over the steps.",
 )
 @_ranked("--hardest", "lowest")
 @_ranked("--easiest", "highest")
@@ -160,8 +160,15 @@ def _lists(adapter: IndexedAdapter, step: int | None, prompt: str | None, among:
 def _trajectory(
     adapter: IndexedAdapter, number: int, branch: int | None, is_full: bool, as_json: bool
 ) -> Iterator[str]:
-    loaded = adapter.load_trajectory(number)
-    return iter([json_line(trajectory_json(loaded))]) if as_json else trajectory_lines(loaded, branch, is_full)
+    from ..index.queries import prompt_of_trajectory, trajectory_row
+    from .covered import rule_of
+
+    loaded, connection = adapter.load_trajectory(number), adapter.connection
+    known = {"rule": rule_of(adapter), "prompt_id": prompt_of_trajectory(connection, number)}
+    row = {**(trajectory_row(connection, number) or {}), **known}
+    return (
+        iter([json_line(trajectory_json(loaded, row))]) if as_json else trajectory_lines(loaded, row, branch, is_full)
+    )
 
 
 def _problems(place: Root, name: str | None, tokenizer: str | None, as_json: bool) -> Iterator[str]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from .columns import cell, cut, decimal, screen_width, wrapped
-from .covered import covered, refuse_nothing
-from .prompts import chosen, identity, no_prompt, step_words
+from .covered import covered, refuse_nothing, rule_of, scoring
+from .prompts import chosen, identity, step_words
 from .report import writes_to_terminal
 from .visible import json_line, printable
 
@@ -20,31 +20,32 @@ if TYPE_CHECKING:
 def over_steps(adapter: IndexedAdapter, asked: str, among: Among, as_json: bool) -> Iterator[str]:
     """Yield the groups of a prompt in the order of their steps; of a run's folder every step is read first."""
     from ..index.lists import groups_of_prompts
-    from ..sources.base import SourceError
 
     _read_all(adapter, among)
-    groups = chosen(asked, groups_of_prompts(adapter.connection, adapter.run_id, asked, among))
-    if not groups:
-        raise SourceError(no_prompt(adapter, asked, among))
+    meant = chosen(adapter, asked, among)
+    of_prompts = groups_of_prompts(adapter.connection, adapter.run_id, meant.numbers, among)
+    groups = [group for group in of_prompts if group["prompt"] in meant.keys]
     if as_json:
         yield from map(json_line, groups)
         return
     for number in dict.fromkeys(group["prompt_id"] for group in groups):
-        yield from _prompt_lines([group for group in groups if group["prompt_id"] == number], screen_width())
+        of_prompt = [group for group in groups if group["prompt_id"] == number]
+        yield from _prompt_lines(of_prompt, scoring(adapter, of_prompt), screen_width())
     yield from _hint("--trajectory ID shows one, --step N with --prompt all of a step", screen_width())
 
 
-def _prompt_lines(groups: list[dict[str, Any]], width: int) -> Iterator[str]:
-    """Yield the lines of one prompt: its steps, and then the best and the worst rollout of all of them."""
+def _prompt_lines(groups: list[dict[str, Any]], scored: str, width: int) -> Iterator[str]:
+    """Yield the lines of one prompt: its steps, and then the best and the worst trajectory of all of them."""
     prompt = groups[0]
     yield cut(f"prompt {prompt['prompt_id']}  {prompt['prompt'][:12]}  {prompt['preview']}", width)
-    head = f"{'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
+    yield from wrapped(printable(scored), width)
+    head = f"{'trajectories':>12}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
     yield cut(f"  {'':9}  {'split':5}  {head}", width)
     for group in groups:
         rates = f"{decimal(group['pass_rate']):>9}  {decimal(group['reward_mean']):>7}"
         ends = f"{identity(group['best']):>7}  {identity(group['worst']):>7}"
         place = f"{step_words(group['step']):9}  {cell(group['split'], 5)}"
-        yield cut(f"  {place}  {group['trajectories']:8,}  {rates}  {ends}", width)
+        yield cut(f"  {place}  {group['trajectories']:12,}  {rates}  {ends}", width)
     rewarded = [group for group in groups if group["best"] is not None]
     if rewarded:
         best = max(rewarded, key=lambda group: group["reward_max"])
@@ -67,22 +68,34 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     from ..sources.base import SourceError
 
     _read_all(adapter, among)
-    prompts, count = ranked_prompts(adapter.connection, adapter.run_id, limit, among, is_easiest)
+    prompts, count, of_all = ranked_prompts(adapter.connection, adapter.run_id, limit, among, is_easiest)
     if as_json:
         yield from map(json_line, prompts)
         return
     if not prompts:
-        raise SourceError("No prompt is scored by the run's success rule. rltracer success sets another one.")
+        rule = rule_of(adapter)
+        raise SourceError(f"No prompt is scored by the run's success rule, {rule}. rltracer success sets another one.")
     width = screen_width()
-    listed = plural(count, "prompt") if len(prompts) == count else f"{len(prompts):,} of {plural(count, 'prompt')}"
+    counted = plural(count, "scored prompt")
+    listed = counted if len(prompts) == count else f"{len(prompts):,} of {counted}"
     order = "easiest" if is_easiest else "hardest"
     caption = f"{listed}, {order} first, by pass rate over all steps{covered(adapter, among)}"
     yield from wrapped(printable(caption), width)
+    yield from wrapped(printable(_unscored(adapter, count, of_all)), width)
     yield cut(f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  preview", width)
     for prompt in prompts:
         names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
         yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {prompt['preview']}", width)
-    yield from _hint("--prompt N shows one over the steps, with its best and its worst rollout", width)
+    yield from _hint("--prompt N shows one over the steps, with its best and its worst trajectory", width)
+
+
+def _unscored(adapter: IndexedAdapter, scored: int, prompts: int) -> str:
+    """Return how many prompts the rule scores, and how another rule is set where it leaves some out."""
+    if scored == prompts:
+        return f"Success: {rule_of(adapter)}; every prompt is scored."
+    have = "has" if prompts - scored == 1 else "have"
+    said = f"{scored:,} of {plural(prompts, 'prompt')} are scored; {prompts - scored:,} {have} no score"
+    return f"{said} by {rule_of(adapter)} (rltracer success sets another rule)."
 
 
 def _read_all(adapter: IndexedAdapter, among: Among) -> None:

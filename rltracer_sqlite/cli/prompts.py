@@ -8,50 +8,66 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural, ranges
+from ..arguments import shown
 from .columns import cell, cut, decimal, screen_width, wrapped
-from .covered import in_words, refuse_nothing
+from .covered import in_words, refuse_nothing, scoring
+from .trajectory import SUCCESS
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
+    from ..index.meant import Meant
 
+MOST_LISTED = 3  # prompts that a text may mean
 SHORT_KEY = 8  # characters of a key in the lists of a step
 
 
-def chosen(asked: str, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the groups of the prompt of this number, or of those whose keys begin with it.
+def chosen(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> Meant:
+    """Return the prompts of a step, or of all steps (None), that are meant by a number, a key or a text.
 
-    A number comes before a key that begins with the same digits; which of them is meant is then said on stderr.
+    Raises SourceError where none is, or where a text is the beginning of several.
     """
-    from ..index.queries import whole_number
+    from ..index.meant import TEXT, prompts_meant
+    from ..sources.base import SourceError
 
-    number = whole_number(asked)
-    by_key = [group for group in groups if group["prompt"].startswith(asked)]
-    by_number = [group for group in groups if number is not None and group["prompt_id"] == number]
-    others = list(dict.fromkeys(group["prompt"][:12] for group in by_key if group["prompt_id"] != number))
-    if by_number and others:
-        kept = (
-            f"Prompt {asked} by its number, not by its key ({', '.join(others[:5])}): give more of a key to choose it."
-        )
+    meant = prompts_meant(adapter.connection, adapter.run_id, asked, step, among)
+    if not meant.prompts:
+        raise SourceError(no_prompt(adapter, asked, among, step))
+    if meant.by == TEXT and len(meant.numbers) > 1:
+        raise SourceError(_several(asked, meant))
+    if meant.other_keys:
+        others = ", ".join(meant.other_keys[:5])
+        kept = f"Prompt {asked} by its number, not by its key ({others}): give more of a key to choose it."
         click.echo(printable(kept), err=True)
-    return by_number or by_key
+    return meant
+
+
+def _several(asked: str, meant: Meant) -> str:
+    """Return the sentence for a text that several prompts begin with, the first of them a line each."""
+    previews = {prompt["prompt_id"]: prompt["preview"] for prompt in meant.prompts}
+    first = [cut(f"  {number}  {previews[number]}", screen_width()) for number in meant.numbers[:MOST_LISTED]]
+    count = plural(len(meant.numbers), "prompt")
+    return "\n".join([f"{count} begin with {shown(asked)}: give one by its number, or more of the text.", *first])
 
 
 def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> str:
     """Return the sentence for a prompt that a run, or one of its steps, has not: where it is, or which there are."""
     from ..index.lists import groups_of_prompts, numbers_of_prompts
+    from ..index.meant import NUMBER, prompts_meant
 
-    where = "The run" if step is None else f"Step {step}"
-    said = f"{where} has no prompt {asked!r}, by its number or the beginning of its key"
-    found = groups_of_prompts(adapter.connection, adapter.run_id, asked)
+    connection, run_id = adapter.connection, adapter.run_id
+    meant = prompts_meant(connection, run_id, asked)
+    named = asked if meant.by == NUMBER else f"{asked!r}, by its number or the beginning of its key or of its text"
+    said = f"{'The run' if step is None else f'Step {step}'} has no prompt {named}"
+    found = [group for group in groups_of_prompts(connection, run_id, meant.numbers) if group["prompt"] in meant.keys]
     if found:
         steps = {group["step"] for group in found if group["step"] is not None}
         splits = {group["split"] for group in found if group["split"] is not None}
         in_steps = f" in {'step' if len(steps) == 1 else 'steps'} {ranges(steps)}" if steps else ""
         of_splits = f" of split {', '.join(sorted(splits))}" if splits and among.split is not None else ""
         return f"{said}; it is{in_steps}{of_splits}."
-    numbers = numbers_of_prompts(adapter.connection, adapter.run_id, step, among)
+    numbers = numbers_of_prompts(connection, run_id, step, among)
     return f"{said}; it has {plural(len(numbers), 'prompt')}" + (f", {ranges(numbers)}." if numbers else ".")
 
 
@@ -74,13 +90,16 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
         return
     within = "" if step is None else f" in step {step}"
     splits = dict.fromkeys(fact["split"] for _, _, fact in groups if fact["split"] is not None)
-    yield from wrapped(printable(f"{plural(len(groups), 'prompt')}{within}{in_words(list(splits), among)}"), width)
-    head = f"{'split':5}  {'rollouts':>8}  {'pass rate':>9}  {'reward':>7}  preview"
+    order = ", in the order they were read" if groups else ""
+    said = f"{plural(len(groups), 'prompt')}{within}{order}{in_words(list(splits), among)}"
+    yield from wrapped(printable(said), width)
+    yield from wrapped(printable(scoring(adapter, [fact for _, _, fact in groups])), width)
+    head = f"{'split':5}  {'trajectories':>12}  {'pass rate':>9}  {'reward':>7}  preview"
     yield cut(f"  {'prompt':>6}  {'key':{SHORT_KEY}}  {head}", width)
     for key, preview, fact in groups:
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
         names = f"{identity(fact['prompt_id']):>6}  {cell(key[:SHORT_KEY], SHORT_KEY)}  {cell(fact['split'], 5)}"
-        yield cut(f"  {names}  {fact['trajectories']:8,}  {rates}  {preview}", width)
+        yield cut(f"  {names}  {fact['trajectories']:12,}  {rates}  {preview}", width)
 
 
 def trajectories_of(
@@ -90,17 +109,15 @@ def trajectories_of(
 
     Raises SourceError where there is no such prompt.
     """
-    from ..sources.base import SourceError
-
     listed = [{"prompt": key, "preview": preview, **fact} for key, preview, fact in _prompts(adapter, step, among)]
-    groups = chosen(prompt, listed)
-    if not groups:
-        raise SourceError(no_prompt(adapter, prompt, among, step))
+    meant = chosen(adapter, prompt, among, step).keys
+    groups = [group for group in listed if group["prompt"] in meant]
     width = screen_width()
     for group in groups:
         if not as_json:
             split = "" if group["split"] is None else f"  {group['split']}"
             yield cut(f"prompt {group['prompt_id']}  {group['prompt'][:12]}{split}  {group['preview']}", width)
+            yield from wrapped(printable(scoring(adapter, [group])), width)
             head = f"  {'id':>7}  {'success':>7}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
             yield cut(head, width)
         for row in _best_first(adapter, step, group["prompt"], among):
@@ -138,7 +155,7 @@ def _best_first(adapter: IndexedAdapter, step: int | None, key: str, among: Amon
 
 
 def _row(row: dict[str, Any]) -> str:
-    success = {1: "yes", 0: "no", None: "–"}[row["success"]]
+    success = SUCCESS[row["success"]]
     stopped = row["error_type"] or row["stop_condition"] or "–"
     numbers = f"{decimal(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}"
     return cut(f"  {row['id']:7}  {success:>7}  {numbers}  {stopped}", screen_width())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 LONGEST_NAME = 20
+MOST_TOLD = 4  # success rules or systems of the runs
 
 
 @click.command("runs", context_settings=CONTEXT)
@@ -87,13 +88,15 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
     from ..index.contents import lacking
     from ..index.database import open_index
     from ..index.lists import run_facts
+    from ..index.queries import runs
     from ..sources.base import SourceError
     from ..sources.places import is_database
 
     if not isinstance(place, Path) or not is_database(place):
         return None
     with closing(open_index(place)) as connection:
-        facts = run_facts(connection, among)
+        rules = {run.id: f"{run.success_path} >= {run.success_threshold:g}" for run in runs(connection)}
+        facts = [{**fact, "success": rules.get(fact["run_id"], "")} for fact in run_facts(connection, among)]
         if len(facts) > 1 and not any(fact["trajectories"] for fact in facts) and not among.is_all:
             ids = [fact["run_id"] for fact in facts]
             raise SourceError(lacking(connection, ids, split=among.split, env=among.env)[1])
@@ -107,11 +110,24 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     width = min(max(width_of(fact["run"]) for fact in facts), LONGEST_NAME)
     yield caption(str(place), f": {plural(len(facts), 'run')}; --run NAME or its number shows one", screen)
     env = "" if among.env is None else f" and of env {among.env}"
-    yield from wrapped(printable(f"Pass rate and reward are of the split named, over all its steps{env}."), screen)
-    head = f"{'rollouts':>8}  {'groups':>6}  {'split':5}  {'pass rate':>9}  {'reward':>7}  steps"
+    said = f"Pass rate and reward are of the split named, over all its steps{env}."
+    yield from wrapped(printable(said), screen)
+    yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'success')}."), screen)
+    head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
     for fact in facts:
-        numbers = f"{fact['trajectories']:8,}  {fact['prompt_groups']:6,}"
-        rates = f"{cell(fact['split'], 5)}  {decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
+        counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
+        rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>6}"
         steps = ranges(fact["steps"]) or "–"
-        yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {numbers}  {rates}  {steps}", screen)
+        yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
+
+
+def _by(facts: list[dict[str, Any]], name: str) -> str:
+    """Return the values of one kind that runs have, each with its runs where there are several."""
+    runs_of: dict[str, list[int]] = {}
+    for fact in facts:
+        runs_of.setdefault(fact[name], []).append(fact["run_id"])
+    if len(runs_of) == 1:
+        return next(iter(runs_of))
+    told = [f"{value} (run{'s' if len(runs) > 1 else ''} {ranges(runs)})" for value, runs in runs_of.items()]
+    return ", ".join([*told[:MOST_TOLD], *(["…"] if len(told) > MOST_TOLD else [])])

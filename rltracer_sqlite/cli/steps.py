@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from .columns import caption, cell, cut, decimal, screen_width, wrapped
-from .covered import in_words, refuse_nothing
+from .covered import in_words, refuse_nothing, scoring
 from .prompts import prompts_of_step, step_words
-from .visible import json_line
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
 
-FACTS = ("split", "trajectories", "prompt_groups", "pass_rate", "reward_mean", "gone")
+FACTS = ("split", "trajectories", "scored", "prompt_groups", "pass_rate", "reward_mean", "gone")
 
 
 def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator[str]:
@@ -41,6 +41,8 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     yield caption(str(adapter.rollout_dir), f": {plural(count, 'step')}{in_words(list(splits), among)}", width)
     if not places:
         return
+    if any(fact["trajectories"] is not None for fact in places):
+        yield from wrapped(printable(scoring(adapter, places)), width)
     yield cut(f"  {'':9}  {'split':5}  {'trajectories':>12}  {'groups':>6}  {'pass rate':>9}  {'reward':>7}", width)
     yield from (_line(fact, width) for fact in places)
     if any(fact["trajectories"] is None for fact in places):

@@ -12,15 +12,18 @@ from .visible import printable
 if TYPE_CHECKING:
     from ..model import Trajectory
 
+SUCCESS = {1: "yes", 0: "no", None: "–"}
 MAX_TEXT = 4000  # characters of one text
 
 
-def trajectory_json(trajectory: Trajectory) -> dict[str, Any]:
-    """Return what programs get of a trajectory."""
-    return {name: getattr(trajectory, name) for name in ("messages", "metadata", "branches", "tools")}
+def trajectory_json(trajectory: Trajectory, row: dict[str, Any]) -> dict[str, Any]:
+    """Return what programs get of a trajectory: its record, and of its `row` in the index what no record has."""
+    shown = {name: getattr(trajectory, name) for name in ("messages", "metadata", "branches", "tools")}
+    known = {name: row.get(name) for name in ("success", "prompt_id", "prompt_group_id")}
+    return {**shown, "metadata": {**trajectory.metadata, **known}}
 
 
-def trajectory_lines(trajectory: Trajectory, branch: int | None, is_full: bool) -> Iterator[str]:
+def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | None, is_full: bool) -> Iterator[str]:
     """Yield the lines of a trajectory: what is recorded of it, then the messages of a branch, counted from 1.
 
     Without a `branch` it is the last one. Raises SourceError for a branch that there is not.
@@ -31,7 +34,7 @@ def trajectory_lines(trajectory: Trajectory, branch: int | None, is_full: bool) 
     number = count if branch is None else branch
     if branch is not None and not 1 <= branch <= count:
         raise SourceError(f"The trajectory has {plural(count, 'branch')}; there is no branch {branch}.")
-    for line in _facts(trajectory.metadata):
+    for line in _facts(trajectory.metadata, row):
         yield from wrapped(printable(line), screen_width())
     if count > 1:
         yield f"branch {number} of {count}; --branch N shows another"
@@ -40,10 +43,16 @@ def trajectory_lines(trajectory: Trajectory, branch: int | None, is_full: bool) 
         yield from _message(position, message, is_full)
 
 
-def _facts(facts: dict[str, Any]) -> Iterator[str]:
+def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     """Yield what is recorded of a trajectory beside its messages, and where its record is."""
     step, split = _value(facts.get("step")), _value(facts.get("split"))
     yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
+    if row["prompt_id"] is not None:
+        at_step = "" if row["step"] is None else f" --step {row['step']}"
+        group = f"prompt {row['prompt_id']} · prompt group {row['prompt_group_id']}"
+        yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}"
+    success = SUCCESS[row["success"]] if row["success"] is not None else "unscored"
+    yield f"success {success} ({row['rule']})"
     yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
     for name, reward in facts["rewards"].items():
         yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"

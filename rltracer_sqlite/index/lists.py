@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .queries import group_key, steps, whole_number
+from .queries import group_key, steps
 from .totals import TOTALS, WEIGHTED, main_split
 
 
@@ -40,7 +41,7 @@ def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[s
     are of all splits then.
     """
     table = "steps" if among.env is None else "(select * from step_summary where env = :env)"
-    rows = _rows(
+    rows = table_rows(
         connection,
         f"""
         with {WEIGHTED.format(table=table)}, {TOTALS}
@@ -81,11 +82,11 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
     read = "steps" if among.env is None else "step_summary"
     counted = "g.indexed_at is not null" if among.env is None else ENV
     return list(
-        _rows(
+        table_rows(
             connection,
             f"""
             select * from (
-                select step, split, trajectories, prompt_groups, pass_rate, reward_mean,
+                select step, split, trajectories, scored, prompt_groups, pass_rate, reward_mean,
                     iif(
                         exists (select 1 from shards s where s.run_id = :run and s.state = 'gone'),
                         (
@@ -97,7 +98,7 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
                     ) as gone
                 from {read} g where run_id = :run and {counted} and {SPLIT}
                 union all
-                select step, split, null, null, null, null, 0 from steps g
+                select step, split, null, null, null, null, null, 0 from steps g
                 where run_id = :run and indexed_at is null and ({SPLIT} or split is null)
             ) order by step is null, step, split
             """,
@@ -110,11 +111,11 @@ def group_facts(
     connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL
 ) -> dict[str, dict[str, Any]]:
     """Return number, split, count, pass rate and mean reward of a step's prompts, by the keys of `list_prompts`."""
-    rows = _rows(
+    rows = table_rows(
         connection,
         f"""
         select p.key, p.task, g.split, p.id as prompt_id, sum(g.trajectories) as trajectories,
-            sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
+            sum(g.scored) as scored, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
             sum(g.reward_mean * g.rewarded) / sum(iif(g.reward_mean is null, 0, g.rewarded)) as reward_mean
         from (
             select g.*, (select count(t.reward) from trajectories t where t.prompt_group_id = g.id) as rewarded
@@ -124,19 +125,17 @@ def group_facts(
         """,
         among.asked(run=run_id, step=step),
     )
-    return {row.pop("prompt"): row for row in map(_with_key, rows)}
+    return {row.pop("prompt"): row for row in map(with_key, rows)}
 
 
 def groups_of_prompts(
-    connection: sqlite3.Connection, run_id: int, asked: str, among: Among = ALL
+    connection: sqlite3.Connection, run_id: int, numbers: Sequence[int], among: Among = ALL
 ) -> list[dict[str, Any]]:
-    """Return a row per step and split of the prompts of this number or whose keys begin with it, prompt by prompt.
+    """Return a row per step and split of the prompts of these numbers, prompt by prompt.
 
     `best` and `worst` are ids of trajectories, by their rewards; None where none has a reward.
     """
-    key = asked.partition(":")[0].partition("@")[0][:64]
-    number = whole_number(asked)
-    rows = _rows(
+    rows = table_rows(
         connection,
         f"""
         with rated as (
@@ -144,7 +143,7 @@ def groups_of_prompts(
                 iif(t.reward is null, null, first_value(t.id) over (best_first)) as best,
                 iif(t.reward is null, null, first_value(t.id) over (worst_first)) as worst
             from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
-            where (p.id = :number or p.key between :first and :last) and g.run_id = :run and {SPLIT} and {ENV}
+            where p.id in (select value from json_each(:numbers)) and g.run_id = :run and {SPLIT} and {ENV}
             window best_first as (
                 partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.success desc, t.id
             ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.success, t.id)
@@ -155,32 +154,32 @@ def groups_of_prompts(
             max(worst) as worst, preview
         from rated group by prompt_id, step, split order by prompt_id, step is null, step, split
         """,
-        among.asked(run=run_id, number=number, first=key, last=f"{key}\U0010ffff"),
+        among.asked(run=run_id, numbers=json.dumps(list(numbers))),
     )
-    found = map(_with_key, rows)
-    return [row for row in found if row["prompt_id"] == number or row["prompt"].startswith(asked)]
+    return list(map(with_key, rows))
 
 
 def ranked_prompts(
     connection: sqlite3.Connection, run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False
-) -> tuple[list[dict[str, Any]], int]:
-    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, and how many there are.
+) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, how many are scored, and
+    how many prompts there are.
 
     A prompt of two splits is ranked in each. Of equal pass rates the most often scored comes first.
     """
-    rows = _rows(
+    where = f"from prompt_pass_rates g where g.run_id = :run and {SPLIT} and {ENV}"
+    rows = table_rows(
         connection,
         f"""
         select g.prompt_id, p.key, p.task, g.split, g.env, g.steps, g.trajectories, g.scored, g.successes,
-            g.pass_rate, g.preview, count(*) over () as listed
-        from prompt_pass_rates g join prompts p on p.id = g.prompt_id
-        where g.run_id = :run and g.scored > 0 and {SPLIT} and {ENV}
+            g.pass_rate, g.preview
+        from (select * {where} and g.scored > 0) g join prompts p on p.id = g.prompt_id
         order by g.pass_rate {"desc" if is_easiest else ""}, g.scored desc, g.prompt_id, g.split limit :limit
         """,
         among.asked(run=run_id, limit=limit),
     )
-    found = list(map(_with_key, rows))
-    return found, max((row.pop("listed") for row in found), default=0)
+    counted = connection.execute(f"select total(g.scored > 0), count(*) {where}", among.asked(run=run_id)).fetchone()
+    return list(map(with_key, rows)), int(counted[0]), counted[1]
 
 
 def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL) -> list[int]:
@@ -204,13 +203,14 @@ def splits_of(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -
     return [split for (split,) in rows]
 
 
-def _with_key(row: dict[str, Any]) -> dict[str, Any]:
+def with_key(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row whose prompt goes by its number and by the key that `list_prompts` gives."""
     key, task, number = row.pop("key"), row.pop("task"), row.pop("prompt_id")
     return {"prompt_id": number, "prompt": group_key(key, task, row["split"]), **row}
 
 
-def _rows(connection: sqlite3.Connection, sql: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def table_rows(connection: sqlite3.Connection, sql: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a query, each with the names of its columns."""
     cursor = connection.execute(sql, parameters)
     names = [column[0] for column in cursor.description]
     return (dict(zip(names, row, strict=True)) for row in cursor)

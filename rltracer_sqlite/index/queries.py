@@ -83,6 +83,17 @@ def run_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> tup
     return (row["run_id"], row["run"]) if row else None
 
 
+def prompt_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> int | None:
+    """Return the number of a trajectory's prompt, or None where it has none."""
+    found = connection.execute(
+        """
+        select g.prompt_id from trajectories t join prompt_groups g on g.id = t.prompt_group_id where t.id = ?
+        """,
+        (trajectory_id,),
+    ).fetchone()
+    return found[0] if found else None
+
+
 def trajectories_named(connection: sqlite3.Connection, asked: str, most: int = 5) -> list[int]:
     """Return the ids of the trajectories that a text means: by this id, else by their recorded one or its beginning."""
     number = whole_number(asked)
