@@ -76,7 +76,9 @@ def recorded_uid(recorded: Any) -> str | None:
             return None
         recorded = str(recorded)
     uid: str = recorded
-    return short(uid) if len(uid) <= MAX_TEXT else sha256(uid.encode()).hexdigest()
+    if len(uid) > MAX_TEXT:
+        return sha256(uid.encode()).hexdigest()
+    return uid if uid and "\0" not in uid else short(uid)
 
 
 def place_uid(path: str, offset: int, item: int | None) -> str:
@@ -102,7 +104,7 @@ def add_values(values: dict[str, Any], path: str, recorded: Any, depth: int = 1)
             if depth < MAX_DEPTH:
                 add_values(values, here, value, depth + 1)
         elif kind is str:
-            values[here] = kept_text(value)
+            values[here] = value if len(value) <= MAX_TEXT and "\0" not in value else kept_text(value)
 
 
 @lru_cache(maxsize=KNOWN_PATHS)
