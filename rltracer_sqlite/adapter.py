@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import finalize
 
 from .arguments import file_path, shown, step_number, text, whole_number
+from .home import cache_folder
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .model import Trajectory
@@ -202,11 +203,9 @@ class PrimeRLAdapter(IndexedAdapter):
 
 
 def cached_index(root: Root) -> Path:
-    """Return the place of a run's index in the user's cache folder."""
-    from platformdirs import user_cache_path
-
+    """Return the place of a run's index in the user's cache folder, or in that of RLTRACER_HOME."""
     digest = sha256(str(real_place(root)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return user_cache_path("rltracer") / f"{root.name or 'run'}-{digest}.sqlite"
+    return cache_folder() / f"{root.name or 'run'}-{digest}.sqlite"
 
 
 def adapter_for(

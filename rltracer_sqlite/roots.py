@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .arguments import can_be_path
+from .home import config_folder
 from .replacing import replacing
 from .sources.base import LocatorError, SourceError
 from .sources.places import Root, place, real_place
@@ -111,12 +112,7 @@ def tokenizer_file(place: Path) -> Path:
 
 def roots_file() -> Path:
     """Return the file with the user's list of roots; RLTRACER_HOME moves it."""
-    home = os.environ.get("RLTRACER_HOME")
-    if home:
-        return Path(home) / "roots.txt"
-    from platformdirs import user_config_path
-
-    return user_config_path("rltracer") / "roots.txt"
+    return config_folder() / "roots.txt"
 
 
 def list_problem() -> str | None:

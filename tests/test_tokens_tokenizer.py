@@ -92,7 +92,7 @@ def test_a_hole_in_the_vocabulary_is_unknown(tmp_path: Path) -> None:
 def test_the_cache_is_used_and_survives_damage(tmp_path: Path, own_home: Path) -> None:
     folder = write_tokenizer(tmp_path)
     expected = load_tokenizer(folder).decode(encode(TEXT))
-    (cached,) = (own_home / "cache" / "rltracer").glob("tokenizer-*.bytes")
+    (cached,) = (own_home / "cache").glob("tokenizer-*.bytes")
     assert load_tokenizer(folder).decode(encode(TEXT)) == expected
     cached.write_bytes(cached.read_bytes()[:-7])
     assert load_tokenizer(folder).decode(encode(TEXT)) == expected

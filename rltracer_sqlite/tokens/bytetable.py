@@ -16,8 +16,8 @@ from itertools import accumulate
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
+from ..home import cache_folder
 from ..replacing import replacing
 
 MAGIC = b"rltracer byte table 1\n"
@@ -151,7 +151,7 @@ def _token_bytes(text: str) -> bytes:
 def _cache_file(path: Path) -> Path:
     about = path.stat()
     key = f"{path.resolve()}\0{about.st_size}\0{about.st_mtime_ns}"
-    return platformdirs.user_cache_path("rltracer") / f"tokenizer-{sha256(key.encode()).hexdigest()[:24]}.bytes"
+    return cache_folder() / f"tokenizer-{sha256(key.encode()).hexdigest()[:24]}.bytes"
 
 
 def _packed(table: ByteTable) -> bytes:
