@@ -90,7 +90,7 @@ def test_the_words_of_the_page_and_filters_find(database: Path, asked: Sequence[
 def test_json_says_where_the_match_stands(database: Path) -> None:
     [found] = told(database, "left")
     assert list(found)[:7] == ["id", "uid", "run", "step", "split", "env", "success"]
-    assert (found["branch"], found["message"], found["role"], found["matches"]) == (1, 1, "assistant", 1)
+    assert (found["branch"], found["message"], found["role"], found["matches"]) == (1, 2, "assistant", 1)
     assert (found["success"], found["reward"], found["snippet"], found["problem"]) == (None, None, "left gasket", None)
 
 
@@ -220,7 +220,7 @@ def test_python_gets_matches_that_load(database: Path) -> None:
     assert [found.snippet[first:last] for first, last in found.marks] == ["leaks"]
     assert found.branch is not None
     assert found.message is not None
-    said = found.load().branches[found.branch - 1][found.message]
+    said = found.load().branches[found.branch - 1][found.message - 1]
     assert (said["role"], found.snippet in said["content"]) == (found.role, True)
     assert len(search_text(str(database), "gasket", limit=None, step_start=2)) == 2
 
@@ -231,14 +231,32 @@ def test_python_gets_matches_that_load(database: Path) -> None:
         ({"words": "NOT gasket"}, QueryError),
         ({"run": "other"}, WhichRunError),
         ({"outcome": "passed"}, ValueError),
+        ({"split": "trian"}, ValueError),
+        ({"env": "maths", "run": "run"}, ValueError),
+        ({"step": 77}, ValueError),
     ],
-    ids=["words", "run", "outcome"],
+    ids=["words", "run", "outcome", "split", "env", "step"],
 )
 def test_python_raises_for_what_cannot_be_meant(
     database: Path, options: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=r"\."):
         search_text(database, **{"words": "gasket", **options})
+
+
+@pytest.mark.parametrize("asked", [{"split": "trian"}, {"env": "maths"}], ids=["split", "env"])
+def test_python_refuses_what_no_run_has_in_the_words_of_the_terminal(database: Path, asked: dict[str, str]) -> None:
+    [(name, value)] = asked.items()
+    with pytest.raises(ValueError, match=f"has no trajectory with {name} {value}. It has ") as raised:
+        search_text(database, "gasket", **asked)
+    assert sentence(rltracer("search", database, "gasket", f"--{name}", value)) == str(raised.value)
+
+
+def test_a_message_is_counted_as_in_inspect(database: Path) -> None:
+    [found] = search_text(database, "leaking", step=1, outcome="correct")
+    shown = rltracer("inspect", database, "--trajectory", found.id, "--branch", found.branch, "--full").stdout
+    assert found.snippet is not None
+    assert found.snippet in shown.split(f"── #{found.message} ")[1].split("── #")[0]
 
 
 def test_a_folder_that_nobody_vouched_for_is_not_read(own: Path) -> None:

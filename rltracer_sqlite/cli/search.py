@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..search import Among, Hit
+    from ..search.document import Place
 
     Found = tuple[dict[str, Any], Hit]
 
@@ -138,9 +139,13 @@ def _found(connection: sqlite3.Connection, database: Path, query: str, among: Am
 def _json(found: Found) -> str:
     row, hit = found
     facts = {name: row[name] for name in ("id", "uid", "run", "step", "split", "env", "success", "reward")}
-    place = vars(hit.place) if hit.place else dict.fromkeys(("branch", "message", "role"))
+    place = dict.fromkeys(("branch", "message", "role")) if hit.place is None else _counted_from_1(hit.place)
     said = {"snippet": None if hit.problem else hit.text, "problem": hit.error or hit.problem}
     return json_line({**facts, "matches": hit.matches, **place, **said})
+
+
+def _counted_from_1(place: Place) -> dict[str, Any]:
+    return vars(place) | {"message": place.message + 1}
 
 
 def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, among: Among) -> Iterator[str]:

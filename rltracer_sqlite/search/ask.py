@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from ..arguments import file_path, shown, step_number, text, whole_number
+from ..index.contents import lacking
 from ..index.database import IndexFileError, open_index
-from ..index.queries import trajectory_row
+from ..index.queries import runs, trajectory_row
 from ..printed import short
 from ..runs import chosen_run
 from .found import found_rows, found_summary
@@ -71,9 +72,10 @@ class Match:
     """A trajectory whose messages say what was searched for, and where the most of it stands.
 
     `id`, `uid`, `run`, `step`, `split`, `env`, `success` and `reward` are those of the trajectory; `success` is None
-    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of the message
-    `load().branches[branch - 1][message]`, whose role is `role`, and `marks` are the (start, end) of what matches in
-    it. Where the record cannot be read, `problem` says why and the place is None.
+    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of the message with
+    the number `message` on the branch with the number `branch`, both counted from 1 as on the pages and in
+    `rltracer inspect`: `load().branches[branch - 1][message - 1]`. Its role is `role`, and `marks` are the (start, end)
+    of what matches in the snippet. Where the record cannot be read, `problem` says why and the place is None.
     """
 
     id: int
@@ -86,7 +88,7 @@ class Match:
     reward: float | None
     matches: int  # in the whole trajectory
     branch: int | None  # from 1; messages on several branches are told of the last of them
-    message: int | None  # from 0, in the branch: `load().branches[branch - 1][message]`
+    message: int | None  # from 1, in the branch: `load().branches[branch - 1][message - 1]`
     role: str | None
     snippet: str | None  # a stretch of that message; None where `problem` says why there is none
     marks: Sequence[tuple[int, int]]  # what matches in the snippet, as (start, end)
@@ -150,7 +152,8 @@ def search_text(
     that is listed is read for its snippet; one that cannot be read has a `problem`.
 
     Raises QueryError for words that cannot be meant, WhichRunError for a run that the index does not hold, ValueError
-    for another outcome or steps that end before they begin, and IndexFileError for what is no index or has no full
+    for another outcome, steps that end before they begin, and a split, an environment or steps that none of the runs
+    has, with what they have instead, and IndexFileError for what is no index or has no full
     text yet, which `rltracer fts` makes.
     """
     from ..roots import Roots
@@ -162,6 +165,7 @@ def search_text(
     with closing(open_searchable(path)) as connection:
         if run is not None:
             among = replace(among, run_id=chosen_run(path, run).id)
+        _refuse_nothing(connection, among)
         found = [_match(path, *one) for one in find(connection, Roots.for_database(path), query, among, most)]
         total = count_found(connection, query, among) if len(found) == most else len(found)
         searchable, held = text_coverage(connection)
@@ -176,6 +180,15 @@ def _range(step: int | None, first: int | None, last: int | None) -> tuple[int |
     if first is not None and last is not None and last < first:
         raise ValueError(f"The steps {first} to {last} end before they begin.")
     return (first, last) if step is None else (step, step)
+
+
+def _refuse_nothing(connection: sqlite3.Connection, among: Among) -> None:
+    """Raise ValueError where no run has what is to be searched: an empty list would say that none of it is found."""
+    asked = {"split": among.split, "env": among.env, "first": among.step_start, "last": among.step_end}
+    chosen = [run.id for run in runs(connection)] if among.run_id is None else [among.run_id]
+    missing, sentence = lacking(connection, chosen, **asked)
+    if sentence and len(missing) == len(chosen) and any(value is not None for value in asked.values()):
+        raise ValueError(sentence)
 
 
 def open_searchable(path: Path) -> sqlite3.Connection:
@@ -220,7 +233,7 @@ def _match(index: Path, row: dict[str, Any], hit: Hit) -> Match:
         success=None if row["success"] is None else bool(row["success"]),
         matches=hit.matches,
         branch=place.branch if place else None,
-        message=place.message if place else None,
+        message=place.message + 1 if place else None,
         role=place.role if place else None,
         snippet=None if hit.problem else hit.text,
         marks=hit.marks,

@@ -22,7 +22,7 @@ LONGEST_ARGUMENTS = 10_000_000  # characters that are decoded; longer ones are s
 
 @dataclass(frozen=True)
 class Place:
-    """Where a text of a document stands: message `message` (from 0) of branch `branch` (from 1)."""
+    """Where a text of a document stands: message `message` (from 0, as in a list) of branch `branch` (from 1)."""
 
     branch: int
     message: int
