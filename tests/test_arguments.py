@@ -38,7 +38,7 @@ WRONG = {
     "index": [
         (["x.sqlite"], "Missing argument"),
         (["x.sqlite", "{run}", "--steps", "x"], "is not a range of steps"),
-        (["x.sqlite", "{run}", "--success", "reward>1"], "is no rule"),
+        (["x.sqlite", "{run}", "--success", "reward>1"], "Cannot read the rule"),
         (["x.sqlite", "{run}", "--jobs", "0"], "--jobs"),
         (["x.sqlite", "{run}", "--jobs", "2", "--executor", "dask://h:1"], "a cluster has its own workers"),
         (["x.sqlite", "{run}", "{run}", "--name", "one"], "--name names one run"),

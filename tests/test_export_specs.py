@@ -11,6 +11,7 @@ import pytest
 
 from rltracer_sqlite.export import ExportError, TableRows, TraceRunSpec
 from rltracer_sqlite.roots import RootNotAllowed, Roots
+from tests.commands import rltracer
 from tests.export_runs import chosen, export, funnel, indexed, inspect, rollout, spec, uids, write_steps
 from tests.indexing import index, rows, value
 
@@ -43,8 +44,12 @@ def test_runs_of_one_index_and_of_several(tmp_path: Path) -> None:
     specs = [TraceRunSpec.from_index(tmp_path / "two.sqlite", name) for name in ("b", "a")]
     found = export([*specs, tmp_path / "one.sqlite"], tmp_path / "o.jsonl", per_prompt=1)
     assert [uid[0] for uid in uids(found)] == ["b", "a", "c"]
+    for every in ([tmp_path / "two.sqlite"], TraceRunSpec.from_index(tmp_path / "two.sqlite")):
+        assert [uid[0] for uid in uids(export(every, tmp_path / "o.jsonl", per_prompt=1))] == ["a", "b"]
+    rltracer("export", tmp_path / "two.sqlite", "-o", tmp_path / "c.jsonl", "--per-prompt", 1)
+    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "o.jsonl").read_bytes()
     with pytest.raises(ExportError, match=r"Which run .* It holds: a, b"):
-        chosen(TraceRunSpec.from_index(tmp_path / "two.sqlite"))
+        chosen(TraceRunSpec.from_index(tmp_path / "two.sqlite", name="one"))
 
 
 def test_a_run_that_nobody_vouched_for_is_selected_from_but_not_read(tmp_path: Path) -> None:

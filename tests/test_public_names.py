@@ -276,7 +276,10 @@ def test_the_runs_of_an_index_are_listed_and_chosen(several: Path, monkeypatch: 
             "{index} has no run 'other'. It holds: run0, {most}, run9 and 2 more.",
         ),
         (lambda index: open_run(index, 99), "{index} has no run '99'."),
-        (lambda index: TraceDataExporter(index).inspect(), "Give one with TraceRunSpec(path, run=NAME)."),
+        (
+            lambda index: TraceDataExporter(TraceRunSpec(index, name="x")).inspect(),
+            "Give one with TraceRunSpec(path, run=NAME).",
+        ),
     ],
     ids=["RLTracer", "open_run", "a number", "export"],
 )

@@ -157,7 +157,7 @@ def _with_options(sentence: str) -> str:
 
 
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
-    from ..export.runs import TraceRunSpec, runs_of
+    from ..export.runs import TraceRunSpec, every_run, runs_of
     from ..index.named import named_runs, which_run
     from ..sources.places import is_database
 
@@ -174,8 +174,8 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
         known += held
         meant = {name: named_runs(held, name) for name in names}
         found |= {name for name, chosen in meant.items() if chosen}
-        chosen = {run.id for chosen in meant.values() for run in chosen}
-        specs += [TraceRunSpec.from_index(path, run.name, **asked) for run in held if not names or run.id in chosen]
+        chosen = {run.name for chosen in meant.values() for run in chosen}
+        specs += [one for one in every_run(TraceRunSpec(path, **asked)) if not names or one.run in chosen]
     databases = ", ".join(map(str, paths))
     for name in names:
         if name not in found:

@@ -69,10 +69,11 @@ class FunnelStage(NamedTuple):
 class TraceDataExporter:
     """Training data out of one or more runs.
 
-    `runs` are TraceRunSpecs, or paths of runs or indexes, one or several. `progress` is told what is being done, how
-    much of it is done and how much there is; what it raises ends the export. Every method raises ExportError for what
-    cannot be exported, LocatorError where a file has changed since it was indexed (the old output then stays as it
-    is), and SourceError or IndexFileError for a run or index that cannot be read.
+    `runs` are TraceRunSpecs, or paths of runs or indexes, one or several; an index stands for all of its runs.
+    `progress` is told what is being done, how much of it is done and how much there is; what it raises ends the
+    export. Every method raises ExportError for what cannot be exported, LocatorError where a file has changed since
+    it was indexed (the old output then stays as it is), and SourceError or IndexFileError for a run or index that
+    cannot be read.
     """
 
     def __init__(

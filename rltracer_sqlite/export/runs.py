@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -33,13 +33,13 @@ class TableRows:
 
 @dataclass(frozen=True)
 class TraceRunSpec:
-    """One run, its inclusive range of steps and its split.
+    """One run, or all runs of an index, with an inclusive range of steps and a split.
 
     `path` is a run's folder or URL, which is indexed into the user's cache folder first, the asked steps only; or an
-    index file, with `run` for the name or the id of one of its runs. No `step_start` means the first step there is,
-    0 included. `split` None takes every split; a trajectory of which no split is known counts as train. `name` takes
-    the place of the run's own name. `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the
-    prompt. Raises ExportError.
+    index file, with `run` for the name or the id of one of its runs; without it all of them are meant. No
+    `step_start` means the first step there is, 0 included. `split` None takes every split; a trajectory of which no
+    split is known counts as train. `name` takes the place of the name of the run, which then has to be one.
+    `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the prompt. Raises ExportError.
     """
 
     path: str | os.PathLike[str] | Root
@@ -86,7 +86,7 @@ class TraceRunSpec:
         only: TableRows | None = None,
         roots: Roots | None = None,
     ) -> TraceRunSpec:
-        """Return a run of an existing index, by name or id, or its only run; nothing is scanned again."""
+        """Return a run of an existing index, by name or id, or all of its runs; nothing is scanned again."""
         return cls(index, step_start, step_end, split, name, rl_data_path, run, only, roots)
 
 
@@ -129,7 +129,21 @@ class OpenRun:
 
 def open_runs(specs: Sequence[TraceRunSpec], progress: Progress | None = None) -> list[OpenRun]:
     """Return the runs, indexing folders first. Raises SourceError, IndexFileError or ExportError."""
-    return [_open(number, spec, progress) for number, spec in enumerate(specs)]
+    each = [one for spec in specs for one in _meant(spec)]
+    return [_open(number, spec, progress) for number, spec in enumerate(each)]
+
+
+def every_run(spec: TraceRunSpec) -> list[TraceRunSpec]:
+    """Return a spec for each run of an index of which none is named, and any other spec as it is."""
+    if spec.run is not None or not isinstance(spec.path, Path) or not is_database(spec.path):
+        return [spec]
+    return [replace(spec, run=run.name) for run in runs_of(spec.path)]
+
+
+def _meant(spec: TraceRunSpec) -> list[TraceRunSpec]:
+    # A name and a selection of rows are those of one run.
+    found = [spec] if spec.name is not None or spec.only is not None else every_run(spec)
+    return found or [spec]
 
 
 def runs_of(index: Path) -> list[queries.Run]:
