@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class Adapter(Protocol):
-    """One run of some training system. Anybody may implement these five methods, without our index."""
+    """One run of some training system. Anybody may implement these five methods, without our index.
+
+    One that also has `prompt_scores(step)`, as IndexedAdapter, gives prompt groups their pass rates.
+    """
 
     @property
     def rollout_dir(self) -> Root:
@@ -114,6 +117,10 @@ class IndexedAdapter:
     def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
         """Return (key, number of trajectories, preview) of the prompts of a step."""
         return queries.list_prompts(self.connection, self.run_id, step_number(step))
+
+    def prompt_scores(self, step: int | None) -> dict[str, tuple[int, int]]:
+        """Return, by the key of each prompt of a step, how many trajectories are scored, and how many are successes."""
+        return queries.prompt_scores(self.connection, self.run_id, step_number(step))
 
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""
@@ -261,6 +268,7 @@ def load_trajectory(
         if trajectory.metadata.get(name) is None:
             trajectory.metadata[name] = row[name]
     trajectory.metadata["id"] = trajectory_id
+    trajectory.metadata["success"] = None if row["success"] is None else bool(row["success"])
     return trajectory
 
 

@@ -36,13 +36,14 @@ class Trajectory:
     each message of each branch, and `trained` says of each branch whether it holds a message that the policy sampled.
     `tools` are the tool definitions.
 
-    `metadata` has, with None for what is not recorded: "id" (in the index), "uid" (as recorded), "step", "split",
-    "env", "agent", "task", "reward", "rewards" ({name: {"score", "weight"}}), "metrics" ({name: number}), "info",
-    "advantage", "logprobs" ({"mean", "min", "count"}, in nats), "tool_calls" (how many), "tools" (the names of those
-    called), "completion" ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens", "turns"}), "timing"
-    (seconds, as recorded), "errors", "effective", "policy_version", "episode_id", "group_id", "locator" ({"path",
-    "line", "byte_offset", "byte_length", "item"}), "annotations" (where later facts stand) and, where there are any,
-    "remarks" on how it was read.
+    `metadata` has, with None for what is not recorded: "id" (in the index), "success" (by the run's rule, in the
+    index: True, False, or None where it is unscored), "uid" (as recorded), "step", "split", "env", "agent", "task",
+    "reward", "rewards" ({name: {"score", "weight"}}), "metrics" ({name: number}), "info", "advantage", "logprobs"
+    ({"mean", "min", "count"}, in nats), "tool_calls" (how many), "tools" (the names of those called), "completion"
+    ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens", "turns"}), "timing" (seconds, as recorded),
+    "errors", "effective", "policy_version", "episode_id", "group_id", "locator" ({"path", "line", "byte_offset",
+    "byte_length", "item"}), "annotations" (where later facts stand) and, where there are any, "remarks" on how it was
+    read.
 
     `raw` is the record as it stands in its file, `record` the decoded record of this trajectory alone.
     """
@@ -104,6 +105,9 @@ class PromptGroup:
 
     `key` is the hash of the prompt's messages, with ":task" where the record names a task and "@split" for a split that
     is not train. `preview` is the beginning of the prompt's text in one line. `step` is None where there is no step.
+
+    `scored` trajectories have a value that decides success by the run's rule, and `successes` of them are successes.
+    Both come from the index, without reading a record, and are None for an adapter without `prompt_scores`.
     """
 
     adapter: Adapter = field(repr=False)
@@ -111,10 +115,18 @@ class PromptGroup:
     key: str
     count: int
     preview: str
+    scored: int | None = None
+    successes: int | None = None
 
     def __repr__(self) -> str:
         counted = plural(self.count, "trajectory")
-        return f"<PromptGroup {short(self.key[:12])} of {_step(self.step)}: {counted}, {short(self.preview)}>"
+        rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}"
+        return f"<PromptGroup {short(self.key[:12])} of {_step(self.step)}: {counted}{rate}, {short(self.preview)}>"
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of successes among the scored trajectories; None where none is scored, or it is not known."""
+        return self.successes / self.scored if self.scored and self.successes is not None else None
 
     def trajectories(self) -> list[TrajectoryRef]:
         """Return references to the trajectories, in the order in which they were written. Decodes none."""
@@ -154,8 +166,12 @@ class RolloutStep:
         """
         self.adapter.ensure_step_indexed(self.number)  # type: ignore[arg-type]
         listed = self.adapter.list_prompts(self.number)  # type: ignore[arg-type]
+        known = getattr(self.adapter, "prompt_scores", None)
+        scores: Mapping[str, tuple[int, int]] = known(self.number) if known else {}
         return [
-            PromptGroup(self.adapter, self.number, key, count, self._preview(key, preview))
+            PromptGroup(
+                self.adapter, self.number, key, count, self._preview(key, preview), *scores.get(key, (None, None))
+            )
             for key, count, preview in listed
         ]
 

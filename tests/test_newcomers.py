@@ -88,7 +88,9 @@ def test_objects_are_printed_in_a_short_line(demo: Path) -> None:
     reference = group.trajectory(0)
     assert repr(tracer) == f"<RLTracer of {str(demo / 'run')!r}>"
     assert repr(tracer.step(8)) == f"<RolloutStep: step 8 of {str(demo / 'run')!r}>"
-    assert re.fullmatch(r"<PromptGroup '[0-9a-f]{12}' of step 8: 4 trajectories, '.{10,50}'>", repr(group))
+    assert re.fullmatch(
+        r"<PromptGroup '[0-9a-f]{12}' of step 8: 4 trajectories, pass rate 0\.500, '.{10,50}'>", repr(group)
+    )
     assert repr(reference) == f"<TrajectoryRef {reference.id} of {str(demo / 'run')!r}>"
     assert re.fullmatch(rf"<Trajectory {reference.id}: 3 messages, reward .*, step 8, split .*>", str(reference.load()))
     hostile = Trajectory([], {"id": 1, "env": "\x1b[2J" + "x" * 10_000, "reward": [1] * 10_000}, raw=b"x" * 10_000)

@@ -147,6 +147,19 @@ def list_prompts(connection: sqlite3.Connection, run_id: int, step: int | None) 
     return [(group_key(key, task, split), count, preview) for key, task, split, count, preview in rows]
 
 
+def prompt_scores(connection: sqlite3.Connection, run_id: int, step: int | None) -> dict[str, tuple[int, int]]:
+    """Return by the key of `list_prompts` how many trajectories of a prompt are scored, and how many are successes."""
+    rows = connection.execute(
+        """
+        select p.key, p.task, g.split, sum(g.scored), sum(g.successes)
+        from prompt_groups g join prompts p on p.id = g.prompt_id
+        where g.run_id = ? and g.step is ? group by p.id, g.split
+        """,
+        (run_id, step),
+    )
+    return {group_key(key, task, split): (scored, successes) for key, task, split, scored, successes in rows}
+
+
 def group_key(key: str, task: str, split: str | None) -> str:
     """Return one text for a prompt within a step: what `list_prompts` gives and `list_trajectory_ids` takes."""
     where = "" if split in (None, DEFAULT_SPLIT) else f"@{split}"

@@ -1,0 +1,71 @@
+"""What the index knows of a prompt group and a trajectory in Python: scored, successes, pass rate, success."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite import RLTracer, Trajectory
+from tests.export_runs import rollout, write_steps
+
+
+class Foreign:
+    """An adapter with the five methods alone."""
+
+    rollout_dir = Path("elsewhere")
+
+    def list_steps(self) -> list[int]:
+        return [1]
+
+    def ensure_step_indexed(self, step: int) -> None:
+        pass
+
+    def list_prompts(self, step: int) -> list[tuple[str, int, str]]:
+        return [("k", 4, "What?")]
+
+    def list_trajectory_ids(self, step: int, prompt_key: str) -> list[int]:
+        return [1, 2, 3, 4]
+
+    def load_trajectory(self, trajectory_id: int) -> Trajectory:
+        return Trajectory([], {"id": trajectory_id})
+
+
+def facts(tracer: RLTracer) -> dict[str, Any]:
+    return {one.preview: (one.count, one.scored, one.successes, one.pass_rate) for one in tracer.step(1).prompts()}
+
+
+@pytest.fixture
+def tracer(tmp_path: Path) -> RLTracer:
+    asked = [rollout(f"a{n}", "easy?", passed=n > 0) for n in range(4)] + [rollout("b", "unscored?", passed=None)]
+    return RLTracer(write_steps(tmp_path / "run", {1: [*asked, rollout("c", "hard?", passed=False)]}))
+
+
+def test_a_prompt_group_knows_its_pass_rate_without_reading_a_record(
+    tracer: RLTracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(tracer.adapter), "load_trajectory", None)
+    assert facts(tracer) == {"easy?": (4, 4, 3, 0.75), "unscored?": (1, 0, 0, None), "hard?": (1, 1, 0, 0.0)}
+    assert ": 4 trajectories, pass rate 0.750, 'easy?'>" in repr(tracer.step(1).prompts()[0])
+
+
+def test_a_trajectory_knows_whether_it_is_a_success(tracer: RLTracer) -> None:
+    found = {
+        one.metadata["uid"]: one.metadata["success"]
+        for group in tracer.step(1).prompts()
+        for one in (reference.load() for reference in group.trajectories())
+    }
+    assert found == {"a0": False, "a1": True, "a2": True, "a3": True, "b": None, "c": False}
+
+
+def test_an_adapter_of_ones_own_need_not_know_it() -> None:
+    assert facts(RLTracer(Foreign())) == {"What?": (4, None, None, None)}
+
+
+def test_an_adapter_of_ones_own_may_know_it() -> None:
+    class Scoring(Foreign):
+        def prompt_scores(self, step: int) -> dict[str, tuple[int, int]]:
+            return {"k": (4, 1)}
+
+    assert facts(RLTracer(Scoring())) == {"What?": (4, 4, 1, 0.25)}
