@@ -105,6 +105,9 @@ def run_lines(
     lines = [f"{name}: {', '.join(facts)}", *named, f"  success: {path} >= {threshold:g}"]
     if not is_rule_asked or count["scored"]:
         lines += _unscored_lines(connection, result.run_id, path, count)
+    if unscored > 0 and (failed := _failed_episodes(connection, result.run_id)):
+        rows = "is a row without turns" if failed == 1 else "are rows without turns"
+        lines.append(f"  failed: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, "ends in the middle of a line, which is read when it is complete")
     lines += _told("gone", result.gone, "has vanished; its rows are kept and flagged")
@@ -136,6 +139,15 @@ def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, coun
     named = listed(str(env) for env in environments if env is not None)
     where = f" of {named}" if count["scored"] and named else ""
     return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
+
+
+def _failed_episodes(connection: sqlite3.Connection, run_id: int) -> int:
+    """Return how many rows of a run are episodes without traces: such a row is named as its episode."""
+    sql = """
+        select count(*) from trajectories
+        where run_id = ? and success is null and ok = 0 and turns = 0 and uid = episode_id
+    """
+    return int(connection.execute(sql, (run_id,)).fetchone()[0])
 
 
 def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
