@@ -40,6 +40,7 @@ SWITCHES = {
     "_no_scoring_errors": "drop_scoring_errors",
     "_provenance": "include_provenance",
     "_redact": "redact",
+    "_distinct": "distinct",
 }
 FIELDS = ("run_id", "env", "step__gte", "step__lte")  # filters that the form of the export page has fields for
 OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}

@@ -33,7 +33,7 @@ def database(tmp_path: Path) -> Path:
 def test_an_export_prints_its_funnel_and_where_it_went(tmp_path: Path, database: Path) -> None:
     output = run(database, "-o", tmp_path / "out.jsonl").output
     assert "accepted" in output
-    assert "Selected 4 trajectories of 2 eligible prompt groups." in output
+    assert "Selected 4 trajectories of 2 eligible prompts." in output
     assert f"Wrote 4 rows to {tmp_path / 'out.jsonl'}; summary" in output
     assert len(read_rows(tmp_path / "out.jsonl")) == 4
     again = run(database, "-o", tmp_path / "out.jsonl").output

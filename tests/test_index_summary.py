@@ -28,11 +28,11 @@ def test_episodes_without_a_trace_are_rows_and_counted(tmp_path: Path) -> None:
     expected = write_j2(tmp_path / "run")
     assert expected.failed_episodes == 1
     done = indexed(tmp_path / "x.sqlite", tmp_path / "run")
-    assert "  failed: 1 episode failed before any agent ran, and is a row without turns\n" in done.stdout
+    assert "  no trace: 1 episode failed before any agent ran, and is a row without turns\n" in done.stdout
     found = rows(tmp_path / "x.sqlite", "select uid, success from trajectories where turns = 0 and uid = episode_id")
     assert found == [(expected.failed[0], None)]
     (tmp_path / "good").mkdir()
-    assert "failed" not in indexed(tmp_path / "y.sqlite", make_run(tmp_path / "good")).stdout
+    assert "no trace" not in indexed(tmp_path / "y.sqlite", make_run(tmp_path / "good")).stdout
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2)])

@@ -33,7 +33,13 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
     help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet, in a folder that is there.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what each filter drops, and write nothing.")
-@click.option("--mode", type=click.Choice(["sft", "rl", "preference"]), default="sft", show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(["sft", "rl", "preference"]),
+    default="sft",
+    show_default=True,
+    help="Conversations, prompts, or pairs: two rollouts of a prompt, of any two steps of a window.",
+)
 @click.option(
     "--acceptance",
     type=click.Choice(["correct", "incorrect", "any"]),
@@ -102,6 +108,7 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 @click.option("--raw-trace", "include_raw_trace", is_flag=True, help="Add the whole record to each row.")
 @click.option("--no-tools", is_flag=True, help="Leave the tool definitions out.")
 @click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords of known shapes.")
+@click.option("--distinct", is_flag=True, help="Leave out rows of the same content as one before.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: bool, **options: Any) -> None:
     """Write training data from indexed trajectories.
@@ -145,7 +152,9 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         _clear_progress()
     if not quiet:
         say(report(result.summary))
-        written = f"Wrote {plural(result.row_count, 'row')} to {output}"
+        distinct = result.distinct_row_count
+        repeated = f", {distinct:,} distinct," if distinct < result.row_count else ""
+        written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {output}"
         replaced = ", replaced" if is_replaced else ""
         say(f"{written}{replaced}; summary: {result.summary_path}")
 
@@ -216,13 +225,16 @@ def report(told: dict[str, Any]) -> str:
             lines.append(name)
             name = ""
         lines.append(f"{name:<{width}}  {step['left']:>10,}  {dropped}")
+    counted = ", counted once per run and window" if len(told["windows"]) > 1 else ""
     lines.append(
         f"Selected {plural(told['selected_count'], unit)} of "
-        f"{plural(told['eligible_prompt_groups'], 'eligible prompt group')}."
+        f"{plural(told['eligible_prompt_groups'], 'eligible prompt')}{counted}."
     )
     lines += told.get("notes", [])
     lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
     lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
+    if told.get("repeated_rows_left_out"):
+        lines.append(f"Left out {plural(told['repeated_rows_left_out'], 'row')} of the same content as one before.")
     if told.get("rows_without_tool_definitions"):
         count = told["rows_without_tool_definitions"]
         lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")

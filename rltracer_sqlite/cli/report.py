@@ -107,7 +107,7 @@ def run_lines(
         lines += _unscored_lines(connection, result.run_id, path, count)
     if unscored > 0 and (failed := _failed_episodes(connection, result.run_id)):
         rows = "is a row without turns" if failed == 1 else "are rows without turns"
-        lines.append(f"  failed: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
+        lines.append(f"  no trace: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, "ends in the middle of a line, which is read when it is complete")
     lines += _told("gone", result.gone, "has vanished; its rows are kept and flagged")

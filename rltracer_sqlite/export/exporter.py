@@ -53,6 +53,11 @@ class ExportResult:
     summary: dict[str, Any] = field(repr=False)
 
     @property
+    def distinct_row_count(self) -> int:
+        """How many rows of different content the file has: rollouts of a prompt may well say the same."""
+        return int(self.summary["distinct_row_count"])
+
+    @property
     def funnel(self) -> list[FunnelStage]:
         """The stages of the selection in their order, from what was available to what was selected."""
         return [FunnelStage(**stage) for stage in self.summary["funnel"]]

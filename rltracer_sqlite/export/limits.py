@@ -61,7 +61,7 @@ def _meet_target(scratch: Scratch, preferences: ExportPreferences) -> None:
         what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
         groups = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
         raise ExportError(
-            f"{plural(target, what)} asked for, {available:,} available, of {plural(groups, 'prompt group')}. "
+            f"{plural(target, what)} asked for, {available:,} available, of {plural(groups, 'prompt')}. "
             "Ask for fewer, raise the quota per prompt, or loosen a filter."
         )
     scratch.connection.execute("delete from placed where position > ?", (target,))

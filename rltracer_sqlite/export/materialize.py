@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import Trajectory
 from .datadev import DatadevRows
+from .lines import line
 from .locate import FILE_ORDER, LOCATED, Located, conversations, read_rows
 from .preferences import ExportError, ExportMode
 from .redact import redact
@@ -19,6 +21,7 @@ from .runs import OpenRun, Progress
 from .selection import Selection
 
 Row = dict[str, Any]
+DIGEST_BYTES = 16
 
 
 @dataclass
@@ -26,6 +29,8 @@ class Written:
     """What was met while rows were made."""
 
     rows: int = 0
+    distinct: int = 0  # rows of different content
+    repeats: int = 0  # rows left out, since one of the same content stands before
     rejected: Counter[str] = field(default_factory=Counter)  # by reason, over all attempts
     has_rejected: bool = False  # in this attempt
     redacted: Counter[str] = field(default_factory=Counter)
@@ -89,6 +94,7 @@ def written_rows(
     Raises ExportError where the index has changed since the selection, LocatorError where a file has.
     """
     total, done = selection.count(), 0
+    selection.scratch.forget_contents()
     for run in selection.runs:
         with selection.scratch.index_errors(run), ExitStack() as stack:
             make = _Maker(selection, run, written, stack)
@@ -144,12 +150,21 @@ class _Maker:
             return
         self.written.without_tools += calls_without_tools(made) if self.preferences.include_tools else 0
         for branch, row in enumerate(made, start=1):
+            row = self._without_secrets(row)
+            if self.selection.scratch.is_new(sha256(line(row)).digest()[:DIGEST_BYTES]):
+                self.written.distinct += 1
+            elif self.preferences.distinct:
+                self.written.repeats += 1
+                continue
             if self.preferences.include_provenance:
-                row["trace_provenance"] = self._provenance(parts, branch)
+                row["trace_provenance"] = self._without_secrets(self._provenance(parts, branch))
             if self.preferences.include_raw_trace:
-                row["trace"] = self._records(parts)
+                row["trace"] = self._without_secrets(self._records(parts))
             self.written.rows += 1
-            yield redact(row, self.written.redacted) if self.preferences.redact else row
+            yield row
+
+    def _without_secrets(self, value: Any) -> Any:
+        return redact(value, self.written.redacted) if self.preferences.redact else value
 
     def _made(self, parts: list[Part]) -> list[Row]:
         facts, _, trajectory = parts[0]

@@ -172,7 +172,8 @@ class ExportPreferences:
     `keep_generation_errors` and `drop_scoring_errors` say what becomes of trajectories with errors. `reward_margin` is
     the least difference between the rewards of a pair, which is never 0. `rl_from_trace` takes the prompts of RL rows
     from the traces, where a run has no rl_data_path. `include_provenance`, `include_raw_trace` and `include_tools` say
-    what stands in a row, and `redact` replaces secrets in it. docs/export.md explains each.
+    what stands in a row, and `redact` replaces secrets in it. `distinct` leaves out rows of the same content as one
+    before, provenance and raw trace aside. docs/export.md explains each.
 
     Raises ExportError for what cannot be meant.
     """
@@ -199,6 +200,7 @@ class ExportPreferences:
     reward_margin: float = 0.0
     rl_from_trace: bool = False
     redact: bool = False
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         for name, kind in (("mode", ExportMode), ("acceptance", Acceptance), ("order", Order)):

@@ -57,6 +57,9 @@ create table picks (
     draw blob,    -- orders them where that is equal
     prompt blob   -- the same for the same prompt in any run
 );
+
+-- What rows that were made hold, provenance and raw trace aside.
+create table contents (digest blob primary key) without rowid;
 """
 
 
@@ -139,6 +142,14 @@ class Scratch:
     def count(self, table: str) -> int:
         """Return the number of rows of one of the tables."""
         return int(self.connection.execute(f"select count(*) from {table}").fetchone()[0])
+
+    def is_new(self, digest: bytes) -> bool:
+        """Note the digest of a row's content, and say whether no row before had it."""
+        return self.connection.execute("insert or ignore into contents (digest) values (?)", (digest,)).rowcount == 1
+
+    def forget_contents(self) -> None:
+        """Begin with rows anew."""
+        self.connection.execute("delete from contents")
 
     def close(self) -> None:
         """Remove the tables."""

@@ -38,6 +38,8 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
     if written is not None:
         told |= {
             "row_count": written.rows,
+            "distinct_row_count": written.distinct,
+            "repeated_rows_left_out": written.repeats,
             "rejected": dict(sorted(written.rejected.items())),
             "redacted": dict(sorted(written.redacted.items())),
             "rows_without_tool_definitions": written.without_tools,

@@ -68,7 +68,8 @@ def download_what_was_found(page):
     follow(page, "export these", r"/export\?.*_search")
     page.get_by_role("button", name="Preview SFT conversations").click()
     on(page, r"_preview=sft")
-    assert "1 trajectory of 1 prompt group" in page.locator(".list-head").first.inner_text()
+    assert "1 trajectory of 1 prompt" in page.locator(".list-head").first.inner_text()
+    assert "prompt group" not in page.locator(".list-head").first.inner_text()
     check_download(page, lambda: page.get_by_role("button", name="Download SFT conversations").click())
 
 

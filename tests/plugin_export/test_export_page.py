@@ -202,8 +202,8 @@ async def test_the_title_says_what_is_exported(datasette: Datasette) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt group ·"),
-        ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompt groups ·"),
+        ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt ·"),
+        ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompts ·"),
     ],
 )
 async def test_a_preview_counts_in_the_singular_and_the_plural(datasette: Datasette, query: str, said: str) -> None:
