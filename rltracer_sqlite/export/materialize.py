@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from .runs import OpenRun, Progress
 from .selection import Selection
 
 Row = dict[str, Any]
-DIGEST_BYTES = 16
 
 
 @dataclass
@@ -151,7 +149,7 @@ class _Maker:
         self.written.without_tools += calls_without_tools(made) if self.preferences.include_tools else 0
         for branch, row in enumerate(made, start=1):
             row = self._without_secrets(row)
-            if self.selection.scratch.is_new(sha256(line(row)).digest()[:DIGEST_BYTES]):
+            if self.selection.scratch.is_new(line(row)):
                 self.written.distinct += 1
             elif self.preferences.distinct:
                 self.written.repeats += 1
