@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from rltracer_sqlite.cli import COMMANDS
+from rltracer_sqlite.cli import COMMANDS, group
 from tests.commands import indexed, rltracer, sentence
 
 WRONG = {
@@ -50,6 +51,7 @@ WRONG = {
         ([], "Give one index or run"),
         (["{db}", "--step", "x"], "--step"),
         (["{db}", "--hardest", "0"], "--hardest"),
+        (["{db}", "--trajectory", "1", "--branch", "0"], "--branch"),
         (["{db}", "--hardest", "--prompt", "1"], "ask for different things"),
         (["{db}", "--run", "c"], "has no run 'c'"),
     ],
@@ -91,27 +93,44 @@ WRONG = {
         (["run", "{db}"], "DATABASE comes first: rltracer success {db} run"),
     ],
 }
-EMPTY = {
-    "analyze": [["", "-o", "x"], ["{db}", "-o", ""], ["{run}", "--tokenizer", ""]],
-    "demo": [["", "--no-serve"]],
-    "export": [["", "--dry-run"], ["{db}", "-o", ""], ["{db}", "--dry-run", "--rl-data", ""]],
-    "fts": [[""]],
-    "index": [
-        ["", "{run}"],
-        ["x.sqlite", ""],
-        ["x.sqlite", "{run}", "--tokenizer", ""],
-        ["x.sqlite", "{run}", "--mapping", ""],
-    ],
-    "inspect": [[""], ["--run", ""], ["{run}", "--tokenizer", ""]],
-    "metadata": [[""]],
-    "plot": [["", "pass-rate", "-o", "x.html"], ["{db}", "pass-rate", "-o", ""]],
-    "retemplate": [["", "-o", "b", "--template", "t", "--source", "p", "t"]],
-    "roots": [["add", ""], ["remove", ""]],
-    "search": [["", "exit"]],
-    "serve": [[""], ["--run", ""], ["{run}", "--index", ""], ["{run}", "--tokenizer", ""]],
-    "sources": [["guess", ""]],
-    "success": [[""]],
-}
+EMPTY = [
+    ("rltracer", "", "The first argument"),
+    ("rltracer", "analyze|", "after analyze"),
+    ("rltracer", "analyze|{db}|-o|", "after -o"),
+    ("rltracer", "analyze|{db}|--success=", "after --success="),
+    ("rltracer", "demo|", "after demo"),
+    ("rltracer", "export|{db}|-o|", "after -o"),
+    ("rltracer", "fts|", "after fts"),
+    ("rltracer", "inspect|", "after inspect"),
+    ("rltracer", "inspect|{db}|--prompt|", "after --prompt"),
+    ("rltracer", "metadata|", "after metadata"),
+    ("rltracer", "plot|{db}|pass-rate|--env|", "after --env"),
+    ("rltracer", "retemplate|a|-o|b|--template|", "after --template"),
+    ("rltracer", "roots|add|", "after add"),
+    ("rltracer", "search|{db}|", "after {db}"),
+    ("rltracer", "serve|{run}|--host|", "after --host"),
+    ("rltracer", "sources|guess|", "after guess"),
+    ("rltracer", "success|{db}|--rule|", "after --rule"),
+    ("rltracer-index", "|{run}", "The first argument"),
+    ("rltracer-index", "x.sqlite||{run}", "after x.sqlite"),
+    ("rltracer-index", "x.sqlite|{run}|--name|", "after --name"),
+]
+PATHS = [
+    ("analyze", "|-o|x"),
+    ("analyze", "{run}|--tokenizer|"),
+    ("export", "|--dry-run"),
+    ("export", "{db}|--dry-run|--rl-data|"),
+    ("index", "|{run}"),
+    ("index", "x.sqlite|"),
+    ("index", "x.sqlite|{run}|--mapping|"),
+    ("inspect", "--run|"),
+    ("plot", "|pass-rate"),
+    ("roots", "add|"),
+    ("search", "|exit"),
+    ("serve", "{run}|--index|"),
+    ("sources", "guess|"),
+    ("success", ""),
+]
 
 
 @pytest.fixture
@@ -129,13 +148,19 @@ def test_wrong_arguments_are_exit_code_2_and_nothing_is_written(command: str, na
     assert not list(Path().iterdir())
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_an_empty_path_is_not_the_current_folder(command: str, names: dict[str, Path]) -> None:
-    for arguments in EMPTY[command]:
-        done = rltracer(command, *(text.format(**names) for text in arguments))
-        assert "it is empty. The current folder is written as a dot." in sentence(done, 2)
+@pytest.mark.parametrize(("command", "line", "said"), EMPTY, ids=[line or "rltracer" for _, line, _ in EMPTY])
+def test_an_empty_argument_is_refused(command: str, line: str, said: str, names: dict[str, Path]) -> None:
+    arguments = line.format(**names).split("|")
+    done = rltracer(*arguments) if command == "rltracer" else indexed(*arguments)
+    assert f"{said.format(**names)} is empty. Give it a value; " in sentence(done, 2)
     assert not list(Path().iterdir())
-    assert rltracer("roots").stdout == ""
+
+
+@pytest.mark.parametrize(("command", "line"), PATHS, ids=["|".join(one) for one in PATHS])
+def test_an_empty_path_is_not_the_current_folder(command: str, line: str, names: dict[str, Path]) -> None:
+    result = CliRunner().invoke(group, [command, *line.format(**names).split("|")])
+    assert (result.exit_code, "it is empty; the current folder is written as a dot." in result.stderr) == (2, True)
+    assert not list(Path().iterdir())
 
 
 WRITING = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -104,6 +105,7 @@ def _run(command: click.Command) -> NoReturn:
     from .stopped import Interrupted, is_interrupt
 
     try:
+        refuse_empty(sys.argv[1:])
         sys.exit(command.main(prog_name=None, standalone_mode=False))
     except Interrupted:
         raise
@@ -122,3 +124,13 @@ def _run(command: click.Command) -> NoReturn:
             raise
         say(f"Error: {sentence}", err=True)
         sys.exit(1)
+
+
+def refuse_empty(arguments: Sequence[str]) -> None:
+    """Raise UsageError for an empty argument: most come of a variable that is not set, and would be as good as none."""
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        is_option = argument.startswith("--") and argument.endswith("=")
+        if not argument or is_option:
+            after = argument if is_option else before
+            which = f"The argument after {after}" if after else "The first argument"
+            raise click.UsageError(f"{which} is empty. Give it a value; the current folder is written as a dot.")

@@ -56,7 +56,7 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
 @options.split
 @options.env
 @click.option("--trajectory", metavar="ID", help="Show this trajectory, by the id that lists show, or by its own.")
-@click.option("--branch", type=int, help="Show this branch of the trajectory, counted from 1. Default: the last.")
+@click.option("--branch", type=From(1), help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for files that hold token ids.")
 @click.option("--problems", is_flag=True, help="List what could not be read, and why.")
 @click.option("--full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines.")

@@ -29,7 +29,7 @@ class FilePath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
-            self.fail("it is empty. The current folder is written as a dot.", param, ctx)
+            self.fail("it is empty; the current folder is written as a dot.", param, ctx)
         return super().convert(value, param, ctx)
 
 
