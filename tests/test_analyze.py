@@ -176,9 +176,11 @@ def test_says_what_is_wrong(index, tmp_path, options, message):
 
 def test_success_shows_the_rules(index):
     result = invoke(success.command, index)
-    assert (
-        result.output == "demo: reward >= 1: 23 successes of 37 scored, pass rate 0.622; 1 unscored; over all splits\n"
-    )
+    assert result.output.splitlines() == [
+        "demo: reward >= 1:",
+        "  train: 22 successes of 35 scored, pass rate 0.629; 1 unscored",
+        "  eval: 1 success of 2 scored, pass rate 0.500; 0 unscored",
+    ]
 
 
 def test_success_changes_the_rule_and_every_statistic(tmp_path):
@@ -190,7 +192,7 @@ def test_success_changes_the_rule_and_every_statistic(tmp_path):
     result = invoke(success.command, index, "demo", "--rule", "rewards.format.score >= 0.5")
     assert (
         result.output
-        == "demo: rewards.format.score >= 0.5: 1 success of 2 scored, pass rate 0.500; 0 unscored; over all splits\n"
+        == "demo: rewards.format.score >= 0.5: train: 1 success of 2 scored, pass rate 0.500; 0 unscored\n"
     )
     connection = sqlite3.connect(index)
     assert connection.execute("select success from trajectories order by id").fetchall() == [(0,), (1,)]

@@ -99,7 +99,14 @@ def test_windows_are_as_small_as_fits(connection):
         plan_query("histogram", Filters(1, window=3), span)
 
 
-def test_one_split_charts_take_the_largest(connection):
+def test_one_split_charts_take_train_even_where_another_is_larger(connection):
+    larger = sqlite3.connect(":memory:")
+    connection.backup(larger)
+    larger.execute("update steps set trajectories = trajectories * 1000 where split = 'eval'")
+    assert find_span(larger, 1).main_split == "train"
+    larger.execute("update steps set trajectories = 0 where split = 'train'")
+    assert find_span(larger, 1).main_split == "eval"
+    larger.close()
     assert plan_query("difficulty", Filters(1), find_span(connection, 1)).parameters["split"] == "train"
     assert {row["split"] for row in draw(connection, "pass_rate")} == {"train", "eval"}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.cli.columns import width_of
+from rltracer_sqlite.cli import COMMANDS
+from rltracer_sqlite.cli.columns import caption, width_of
 from tests.commands import indexed, rltracer
 from tests.layouts import append, message, trace
 
@@ -57,3 +58,22 @@ def test_every_line_fits(named: tuple[Path, str], monkeypatch: pytest.MonkeyPatc
         lines = done.stdout.splitlines()
         assert max(map(width_of, lines)) <= 80, (asked, max(lines, key=width_of))
         assert not any(character in done.stdout for character in "\x1b\x07\u202e"), asked
+
+
+@pytest.mark.parametrize(
+    ("place", "said", "lines"),
+    [
+        ("/data/run", ": 3 steps", ["/data/run: 3 steps"]),
+        ("/data/a-long-place/run", ": 3 steps; split train", ["…place/run: 3 steps; split train"]),
+        ("/data/run", ": 3 steps; splits evaluation, train", ["/data/run: 3 steps; splits", "evaluation, train"]),
+    ],
+)
+def test_a_caption_loses_of_its_place_only(place: str, said: str, lines: list[str]) -> None:
+    assert list(caption(place, said, 32)) == lines
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_help_fits(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = rltracer(command, "--help").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []

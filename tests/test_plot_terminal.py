@@ -14,7 +14,7 @@ from rltracer_sqlite.charts import CHARTS, Filters, find_span, plan_query, provi
 from rltracer_sqlite.cli.bars import TABLES, chart_lines
 from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.index.database import open_index
-from tests.commands import rltracer
+from tests.commands import rltracer, sentence
 from tests.index_factory import make_index
 
 WIDE = "日本語の環境" * 8
@@ -37,6 +37,19 @@ def rows_of(index: Path, chart: str, most: int | None = None) -> tuple[list[dict
         provide_square_root(connection)
         query = plan_query(chart, Filters(1), find_span(connection, 1), most)
         return read_rows(connection, query), query.parameters["split"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--theme", "dark"], "--theme is for a file that ends with .svg or .png"),
+        (["--scale", "3"], "--scale is for a file that ends with .png"),
+        (["-o", "x.svg", "--scale", "3"], "--scale is for a file that ends with .png"),
+        (["-o", "x.html", "--theme", "dark"], "--theme is for a file that ends with .svg or .png"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(demo: Path, options: list[str], said: str) -> None:
+    assert said in sentence(rltracer("plot", demo / "x.sqlite", "difficulty", *options), 2)
 
 
 @pytest.mark.parametrize("chart", CHARTS)

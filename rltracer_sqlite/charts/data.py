@@ -38,7 +38,7 @@ SPAN = """
 select min(step) as first, max(step) as last, count(distinct split) as splits,
     (
         select split from steps where run_id = :run_id and split is not null
-        group by split order by sum(trajectories) desc limit 1
+        group by split order by sum(trajectories) is 0, split is not 'train', split limit 1
     ) as main_split
 from steps where run_id = :run_id and step is not null and trajectories > 0
 """
@@ -62,7 +62,10 @@ class Filters:
 
 @dataclass(frozen=True)
 class Span:
-    """The steps of a run: the first and last with a trajectory, how many splits there are and the largest of them."""
+    """The steps of a run: the first and last with a trajectory, how many splits there are, and which one stands for it.
+
+    That is train, where the run has any of it, else the first by name.
+    """
 
     first: int | None
     last: int | None

@@ -61,7 +61,8 @@ def command(
     \b
     Examples:
       rltracer analyze run.sqlite --split train --window 40 --k 1,4
-      rltracer analyze /data/run-a /data/run-b --success 'reward >= 0.5' -o compared
+      rltracer analyze /data/run-a /data/run-b --success 'reward >= 0.5' \\
+        -o compared
     """
     from ..analysis import Selection, write_analysis
     from ..passrates import SuccessRuleError

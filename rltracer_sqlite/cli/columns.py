@@ -36,10 +36,13 @@ def ending(text: str, width: int) -> str:
     return "…" + _beginning(text[::-1], width - 1)[::-1] if width > 1 else ""
 
 
-def caption(place: str, said: str, width: int) -> str:
-    """Return a place and what is said of it in one line, without the beginning of the place where that is too long."""
-    said = cut(said, width - SHORTEST_PLACE)
-    return ending(printable(place).replace("\n", " ").replace("\t", " "), width - width_of(said)) + said
+def caption(place: str, said: str, width: int) -> Iterator[str]:
+    """Yield a place and what is said of it, without the beginning of the place where both do not fit a line.
+
+    What is said is never cut: it goes on in further lines where it is too long itself.
+    """
+    place, said = (printable(text).replace("\n", " ").replace("\t", " ") for text in (place, said))
+    return wrapped(ending(place, max(width - width_of(said), SHORTEST_PLACE)) + said, width)
 
 
 def cell(text: str | None, width: int) -> str:

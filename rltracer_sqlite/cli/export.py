@@ -118,8 +118,10 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
 
     \b
     Examples:
-      rltracer export run.sqlite -o correct.jsonl --min-pass-rate 0.25 --max-pass-rate 0.75
-      rltracer export run.sqlite --mode rl --acceptance any --rl-data train.jsonl -o prompts.jsonl
+      rltracer export run.sqlite -o correct.jsonl --min-pass-rate 0.25 \\
+        --max-pass-rate 0.75
+      rltracer export run.sqlite --mode rl --acceptance any \\
+        --rl-data train.jsonl -o prompts.jsonl
       rltracer export run.sqlite --mode preference --margin 0.5 -o pairs.parquet
       rltracer export run.sqlite --dry-run --field 'metrics.num_turns<=8'
     """

@@ -49,8 +49,8 @@ class Chart(click.Choice[str]):
 @click.option("--step-start", type=Whole(), help="From this step on.")
 @click.option("--step-end", type=Whole(), help="Up to this step.")
 @click.option("--window", type=From(1), help="Steps per point, panel or cell. Default: as fits.")
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="For .svg and .png.")
-@click.option("--scale", type=click.FloatRange(0.5, 10), default=2.0, help="Pixels per unit, for .png. Default: 2.")
+@click.option("--theme", type=click.Choice(["light", "dark"]), help="For .svg and .png. Default: light.")
+@click.option("--scale", type=click.FloatRange(0.5, 10), help="Pixels per unit, for .png. Default: 2.")
 def command(
     database: Path,
     chart: str,
@@ -61,8 +61,8 @@ def command(
     step_start: int | None,
     step_end: int | None,
     window: int | None,
-    theme: str,
-    scale: float,
+    theme: str | None,
+    scale: float | None,
 ) -> None:
     """Draw a chart of a run in DATABASE, the same as on its page.
 
@@ -84,6 +84,7 @@ def command(
 
     if output is not None and output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
+    _refuse_unused(output, theme, scale)
     name = chart.replace("-", "_")
     with closing(open_index(database)) as connection:
         run_id = _only_run(connection, run, database)
@@ -94,11 +95,19 @@ def command(
             drawn = _drawn(connection, name, filters, output is None and writes_to_terminal())
             if not drawn.rows:
                 raise click.ClickException(printable(_why_nothing(connection, run_id)))
-            lines = _printed(drawn) if output is None else _written(drawn, output, theme, scale)
+            lines = _printed(drawn) if output is None else _written(drawn, output, theme or "light", scale or 2.0)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
     for line in lines:
         click.echo(line)
+
+
+def _refuse_unused(output: Path | None, theme: str | None, scale: float | None) -> None:
+    """Raise UsageError for an option that has no meaning for what is drawn."""
+    ending = "" if output is None else output.suffix.lower()
+    for option, value, endings in (("--theme", theme, (".svg", ".png")), ("--scale", scale, (".png",))):
+        if value is not None and ending not in endings:
+            raise click.UsageError(f"{option} is for a file that ends with {' or '.join(endings)}: give one with -o.")
 
 
 class Drawn(NamedTuple):

@@ -52,7 +52,8 @@ def command(
 
     \b
     Example:
-      rltracer retemplate correct.jsonl -o new.jsonl --template new.json --source rows.parquet old.json
+      rltracer retemplate correct.jsonl -o new.jsonl --template new.json \\
+        --source rows.parquet old.json
     """
     from ..export.preferences import ExportError
     from ..export.write import replacing

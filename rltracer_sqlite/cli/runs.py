@@ -108,7 +108,7 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
 def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[str]:
     screen = screen_width()
     width = min(max(width_of(fact["run"]) for fact in facts), LONGEST_NAME)
-    yield caption(str(place), f": {plural(len(facts), 'run')}; --run NAME or its number shows one", screen)
+    yield from caption(str(place), f": {plural(len(facts), 'run')}; --run NAME or its number shows one", screen)
     env = "" if among.env is None else f" and of env {among.env}"
     said = f"Pass rate and reward are of the split named, over all its steps{env}."
     yield from wrapped(printable(said), screen)

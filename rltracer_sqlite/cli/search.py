@@ -68,7 +68,8 @@ def command(
     \b
     Examples:
       rltracer search run.sqlite exit code
-      rltracer search run.sqlite '"exit code 1" NOT make' --steps 10-20 --outcome incorrect
+      rltracer search run.sqlite '"exit code 1" NOT make' --steps 10-20 \\
+        --outcome incorrect
       rltracer search run.sqlite 'sandbox*' --limit 1000 --json > found.jsonl
     """
     from ..search import QueryError, count_searched, full_text_query, open_searchable

@@ -38,7 +38,7 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     width = screen_width()
     splits = dict.fromkeys(sorted(fact["split"] for fact in places if fact["split"] is not None))
     count = len({fact["step"] for fact in places if fact["step"] is not None})
-    yield caption(str(adapter.rollout_dir), f": {plural(count, 'step')}{in_words(list(splits), among)}", width)
+    yield from caption(str(adapter.rollout_dir), f": {plural(count, 'step')}{in_words(list(splits), among)}", width)
     if not places:
         return
     if any(fact["trajectories"] is not None for fact in places):

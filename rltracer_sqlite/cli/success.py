@@ -17,6 +17,8 @@ from .visible import printable
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
 
+MOST_SPLITS = 20
+
 
 @click.command("success", context_settings=CONTEXT)
 @click.argument("database", type=FILE)
@@ -26,8 +28,8 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     """Show or change what counts as a success. RUN is a run's name, its beginning or number; without it every run.
 
     A trajectory is a success when the recorded value at the rule's path is at least its threshold, and unscored when
-    it has none. Changing the rule recomputes success, prompt groups and steps in DATABASE; no run's file is read. A
-    rule that scores nothing is refused, with the recorded numbers that are like it.
+    it has none; both are counted for each split. Changing the rule recomputes success, prompt groups and steps in
+    DATABASE; no run's file is read. A rule that scores nothing is refused, with the recorded numbers that are like it.
 
     \b
     Examples:
@@ -90,14 +92,27 @@ def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[i
 
 
 def _state(connection: sqlite3.Connection, run_id: int) -> str:
+    """Return the rule of a run and what it scores of each split, train first; in one line where there is one split."""
     name, path, threshold = connection.execute(
         "select name, success_path, success_threshold from runs where id = ?", (run_id,)
     ).fetchone()
-    trajectories, scored, successes = connection.execute(
-        "select total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?", (run_id,)
-    ).fetchone()
+    splits = connection.execute(
+        """
+        select split, total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?
+        group by split order by split is not 'train', split
+        """,
+        (run_id,),
+    ).fetchall()
+    rule = f"{name}: {path} >= {threshold:g}"
+    told = [f"{split or 'no split'}: {_counts(*counts)}" for split, *counts in splits]
+    if len(told) > MOST_SPLITS:
+        told = [*told[:MOST_SPLITS], f"and {plural(len(told) - MOST_SPLITS, 'more split')}"]
+    if len(told) > 1:
+        return "\n  ".join([f"{rule}:", *told])
+    return f"{rule}: {told[0] if told else 'no trajectory'}"
+
+
+def _counts(trajectories: float, scored: float, successes: float) -> str:
     rate = f", pass rate {successes / scored:.3f}" if scored else ""
-    return (
-        f"{name}: {path} >= {threshold:g}: {plural(int(successes), 'success')} of {scored:,.0f} scored{rate}; "
-        f"{trajectories - scored:,.0f} unscored; over all splits"
-    )
+    scores = f"{plural(int(successes), 'success')} of {scored:,.0f} scored{rate}"
+    return f"{scores}; {trajectories - scored:,.0f} unscored"
