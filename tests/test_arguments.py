@@ -73,6 +73,11 @@ WRONG = {
         (["a", "b", "-o", "c", "-o", "c", "--template", "t", "--source", "p", "t"], "Two outputs are the same file"),
     ],
     "roots": [(["ad", "x"], "No such command 'ad'. Did you mean add?"), (["add"], "Missing argument")],
+    "runs": [
+        ([], "Missing argument"),
+        (["{db}", "--remove", "run", "--move", "run", "x"], "ask for different things"),
+        (["{db}", "--remove", "c", "--yes"], "has no run 'c'"),
+    ],
     "search": [
         (["{db}"], "Missing argument"),
         (["{db}", '"exit'], "quot"),
@@ -107,6 +112,7 @@ EMPTY = [
     ("rltracer", "plot|{db}|pass-rate|--env|", "after --env"),
     ("rltracer", "retemplate|a|-o|b|--template|", "after --template"),
     ("rltracer", "roots|add|", "after add"),
+    ("rltracer", "runs|{db}|--remove|", "after --remove"),
     ("rltracer", "search|{db}|", "after {db}"),
     ("rltracer", "serve|{run}|--host|", "after --host"),
     ("rltracer", "sources|guess|", "after guess"),
@@ -126,6 +132,7 @@ PATHS = [
     ("inspect", "--run|"),
     ("plot", "|pass-rate"),
     ("roots", "add|"),
+    ("runs", ""),
     ("search", "|exit"),
     ("serve", "{run}|--index|"),
     ("sources", "guess|"),

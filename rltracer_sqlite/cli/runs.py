@@ -12,7 +12,7 @@ import click
 from ..amounts import plural, ranges
 from . import CONTEXT
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
-from .places import RUN
+from .places import FILE, RUN
 from .say import say
 from .visible import json_line, printable
 
@@ -25,7 +25,7 @@ MOST_TOLD = 4  # success rules or systems of the runs
 
 
 @click.command("runs", context_settings=CONTEXT)
-@click.argument("database", type=click.Path(path_type=Path))
+@click.argument("database", type=FILE)
 @click.option("--remove", metavar="NAME", help="Take this run, by name or number, out of the index; its files stay.")
 @click.option(
     "--move", nargs=2, type=(str, RUN), metavar="NAME FOLDER", help="Say that the files of this run are in FOLDER now."
