@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
+from rltracer_sqlite.compared import Signature, parting, same_messages
 from rltracer_sqlite.messages import content_text
 
 from .conversation import Page, Turn, paired_results, read_page
 from .text import Text
 
 Messages = Sequence[Mapping[str, Any]]
-Signature = tuple[Any, ...]
-WORD = 40  # characters that the parting of two texts is moved back, at most, to stand between words
 
 
 @dataclass(frozen=True)
@@ -94,27 +93,12 @@ def align(left: Messages, right: Messages) -> Alignment:
 
 def _shared(left: Messages, right: Messages) -> int:
     """Return how many messages the two have in common at their beginning, whole calls with all their results only."""
-    shared = 0
-    for one, other in zip(left, right, strict=False):
-        if signature(one) != signature(other):
-            break
-        shared += 1
+    shared = same_messages(left, right)
     for messages in (left, right):
         for (call, _), answer in sorted(paired_results(messages).items(), reverse=True):
             if call < shared <= answer:
                 shared = call
     return shared
-
-
-def signature(message: Mapping[str, Any]) -> Signature:
-    """Return what a message says, without the ids that differ by chance."""
-    calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
-    return (
-        str(message.get("role") or ""),
-        content_text(message.get("content")),
-        str(message.get("reasoning_content") or message.get("reasoning") or ""),
-        *((str(call.get("name")), str(call.get("arguments"))) for call in calls),
-    )
 
 
 def _sides(page: Page) -> list[Side]:
@@ -182,17 +166,7 @@ def _parted(row: Row) -> Row:
         if one.same and other.same:
             continue
         if one.text is not None and other.text is not None and (one.kind, one.label) == (other.kind, other.label):
-            shared = _parting(one.text.text, other.text.text)
+            shared = parting(one.text.text, other.text.text)
             ones[number], others[number] = replace(one, shared=shared), replace(other, shared=shared)
         break
     return replace(row, left=replace(row.left, blocks=ones), right=replace(row.right, blocks=others))
-
-
-def _parting(left: str, right: str) -> int:
-    """Return after how many characters two texts part, moved back to the beginning of a word."""
-    differing = (place for place, (one, other) in enumerate(zip(left, right, strict=False)) if one != other)
-    place = next(differing, min(len(left), len(right)))
-    for back in range(min(WORD, place)):
-        if left[place - back - 1].isspace():
-            return place - back
-    return place

@@ -11,6 +11,7 @@ from typing import Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Response
 
+from rltracer_sqlite.compared import FACTS
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
@@ -30,23 +31,6 @@ from .missing import NotThere, no_group, no_trajectory
 from .pages import explained
 from .rows import Group, best_and_worst, prompt_group
 
-# What is set side by side, by its column of the index and what it is called.
-FACTS = {
-    "run": "run",
-    "step": "step",
-    "env": "environment",
-    "reward": "reward",
-    "advantage": "advantage",
-    "turns": "turns",
-    "tool_calls": "tool calls",
-    "completion_tokens": "completion tokens",
-    "logprob_mean": "mean logprob",
-    "stop_condition": "stopped",
-    "truncated": "truncated",
-    "error_type": "error",
-    "policy_version": "policy version",
-    "seconds": "seconds",
-}
 MOST_REWARDS = 20
 
 

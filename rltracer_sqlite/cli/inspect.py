@@ -56,6 +56,9 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
 @options.split
 @options.env
 @click.option("--trajectory", metavar="ID", help="Show this trajectory, by the id that lists show, or by its own.")
+@click.option(
+    "--with", "other", metavar="ID", help="With --trajectory: set this one beside it, and say where they part."
+)
 @click.option("--branch", type=From(1), help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for files that hold token ids.")
 @click.option("--problems", is_flag=True, help="List what could not be read, and why.")
@@ -72,6 +75,7 @@ def command(
     split: str | None,
     env: str | None,
     trajectory: str | None,
+    other: str | None,
     branch: int | None,
     tokenizer: str | None,
     problems: bool,
@@ -94,6 +98,7 @@ def command(
       rltracer inspect run.sqlite --prompt 14
       rltracer inspect run.sqlite --prompt 14 --step 21
       rltracer inspect run.sqlite --trajectory 17
+      rltracer inspect run.sqlite --trajectory 17 --with 19
       rltracer inspect /data/my-run --problems
     """
     from ..index.lists import Among
@@ -104,8 +109,13 @@ def command(
         _refuse_both(**{name_of_one: asked}, **others)
     for name_of_one, asked in (("split", split), ("env", env)):
         _refuse_both(**{name_of_one: asked}, trajectory=trajectory, problems=problems or None)
+    if other is not None and (trajectory is None or branch is not None):
+        raise click.UsageError("--with takes --trajectory, and no --branch: the last branches are compared.")
     among = Among(split, env)
-    if trajectory is not None:
+    if trajectory is not None and other is not None:
+        pair = (_adapter_of(place, name, tokenizer, trajectory), _adapter_of(place, name, tokenizer, other))
+        lines = _beside(*pair, as_json)
+    elif trajectory is not None:
         lines = _trajectory(*_adapter_of(place, name, tokenizer, trajectory), branch, full, as_json)
     elif problems:
         lines = _problems(place, name, tokenizer, as_json)
@@ -160,15 +170,27 @@ def _lists(adapter: IndexedAdapter, step: int | None, prompt: str | None, among:
 def _trajectory(
     adapter: IndexedAdapter, number: int, branch: int | None, is_full: bool, as_json: bool
 ) -> Iterator[str]:
-    from ..index.queries import prompt_of_trajectory, trajectory_row
     from .covered import rule_of
 
-    loaded, connection = adapter.load_trajectory(number), adapter.connection
-    known = {"rule": rule_of(adapter), "prompt_id": prompt_of_trajectory(connection, number)}
-    row = {**(trajectory_row(connection, number) or {}), **known}
+    loaded, row = adapter.load_trajectory(number), {**_row(adapter, number), "rule": rule_of(adapter)}
     return (
         iter([json_line(trajectory_json(loaded, row))]) if as_json else trajectory_lines(loaded, row, branch, is_full)
     )
+
+
+def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
+    """Return what the index has of a trajectory, with the number of its prompt."""
+    from ..index.queries import prompt_of_trajectory, trajectory_row
+
+    row = trajectory_row(adapter.connection, number) or {}
+    return {**row, "prompt_id": prompt_of_trajectory(adapter.connection, number)}
+
+
+def _beside(left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], as_json: bool) -> Iterator[str]:
+    from .beside import Side, beside
+
+    one, other = (Side(_row(*side), side[0].load_trajectory(side[1])) for side in (left, right))
+    return beside(one, other, as_json)
 
 
 def _problems(place: Root, name: str | None, tokenizer: str | None, as_json: bool) -> Iterator[str]:

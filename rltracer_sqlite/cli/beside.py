@@ -1,0 +1,112 @@
+"""Two trajectories side by side in the terminal: the facts of both, and where what they say begins to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..amounts import plural
+from .columns import cell, cut, ending, screen_width, wrapped
+from .trajectory import SUCCESS
+from .visible import json_line, printable
+
+if TYPE_CHECKING:
+    from ..model import Trajectory
+
+NAMES, MOST_TEXT = 17, 300  # columns of the names of facts; characters that are shown of each of two texts
+
+
+class Side(NamedTuple):
+    """One of the two: its row in the index, with its prompt's number, and what was read of it."""
+
+    row: dict[str, Any]
+    trajectory: Trajectory
+
+
+def beside(left: Side, right: Side, as_json: bool) -> Iterator[str]:
+    """Yield the facts of two trajectories beside each other, and where their last branches part; or JSON, a line."""
+    from ..compared import same_messages
+
+    sides = (left, right)
+    same = same_messages(left.trajectory.messages, right.trajectory.messages)
+    if as_json:
+        facts = [
+            {"id": side.row["id"], **_facts(side.row), "messages": len(side.trajectory.messages)} for side in sides
+        ]
+        yield json_line({"trajectories": facts, "same_messages": same})
+        return
+    yield from _table(sides)
+    yield ""
+    yield from _parting(sides, same)
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is compared of a trajectory: what its page of comparison has, with its prompt, success and file."""
+    from ..compared import FACTS
+
+    rewards = [name for name in row if name.startswith("reward_")]
+    names = dict.fromkeys(["run", "step", "split", "prompt", "success", *FACTS, *rewards])
+    known = {**row, "prompt": row["prompt_id"]}
+    line = "" if row["line"] is None else f" line {row['line']}"
+    return {**{name: known.get(name) for name in names}, "file": f"{row['shard_file']}{line}"}
+
+
+def _table(sides: Sequence[Side]) -> Iterator[str]:
+    from ..compared import FACTS
+
+    width = screen_width()
+    room = (width - NAMES - 6) // 2
+    facts = [_facts(side.row) for side in sides]
+    titles = (cell(f"trajectory {side.row['id']}", room) for side in sides)
+    yield cut("  ".join(["  " + " " * NAMES, *titles]).rstrip(), width)
+    for name in dict.fromkeys([*facts[0], *facts[1]]):
+        values = [fact.get(name) for fact in facts]
+        if values == [None, None]:
+            continue
+        mark = "≠" if values[0] != values[1] else " "
+        cells = (cell(_shown(name, value, room), room) for value in values)
+        words = FACTS.get(name, name.removeprefix("reward_"))
+        yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
+
+
+def _shown(name: str, value: Any, room: int) -> str | None:
+    if name == "file":
+        return ending(printable(value), room)
+    if name == "success":
+        return SUCCESS[value]
+    if name == "truncated" and value is not None:
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def _parting(sides: Sequence[Side], same: int) -> Iterator[str]:
+    """Yield how many messages are the same, and of the first that differs what each says from there on."""
+    width = screen_width()
+    messages = [side.trajectory.messages for side in sides]
+    if len(messages[0]) == len(messages[1]) == same:
+        yield from wrapped(f"They say the same, in {plural(same, 'message')}.", width)
+        return
+    begins = f"The first {plural(same, 'message')} are the same" if same > 1 else "The first message is the same"
+    yield from wrapped(f"{begins if same else 'No message is the same'}; from #{same + 1} on they differ:", width)
+    texts = [_text(said[same]) if same < len(said) else None for said in messages]
+    shared = _shared(texts)
+    for side, text in zip(sides, texts, strict=True):
+        said = "ends before" if text is None else f"{'…' if shared else ''}{text[shared : shared + MOST_TEXT]}"
+        more = "…" if text is not None and len(text) > shared + MOST_TEXT else ""
+        yield from wrapped(printable(f"{side.row['id']}: {said}{more}"), width)
+
+
+def _shared(texts: Sequence[str | None]) -> int:
+    from ..compared import parting
+
+    left, right = texts
+    return 0 if left is None or right is None else parting(left, right)
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """Return all that a message says, with its role, as the list of messages has it."""
+    from ..compared import signature
+
+    role, content, reasoning, *calls = signature(message)
+    parts = [f"(reasoning) {reasoning}" if reasoning else "", content, *(f"→ {name}({given})" for name, given in calls)]
+    return f"{role}: " + "\n".join(filter(None, parts))

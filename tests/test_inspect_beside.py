@@ -1,0 +1,66 @@
+"""`rltracer inspect --trajectory A --with B`: the facts of both, and where what they say parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.cli.columns import width_of
+from tests.commands import indexed, rltracer, sentence
+from tests.layouts import append, message, trace
+
+ASKED = message("user", "How many?")
+SAID = [
+    [ASKED, message("assistant", "Let me count: one, two, three.")],
+    [ASKED, message("assistant", "Let me count: one, two, four.")],
+    [ASKED],
+    [ASKED, message("assistant", "Let me count: one, two, three.")],
+    [message("user", "Who?"), message("assistant", "\x1b[2J")],
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("beside")
+    for number, messages in enumerate(SAID):
+        record = trace(messages, id=f"t{number}", reward=number / 2, stop_condition="a long one " * 9)
+        append(folder / "run/rollouts/step_1/train/all/traces.jsonl", record)
+    indexed(folder / "x.sqlite", folder / "run")
+    return folder / "x.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("other", "end"),
+    [
+        (2, ["The first message is the same; from #2 on they differ:", "1: …three.", "2: …four."]),
+        (3, ["1: assistant: Let me count: one, two, three.", "3: ends before"]),
+        (4, ["They say the same, in 2 messages."]),
+        (5, ["No message is the same; from #1 on they differ:", "1: …How many?", "5: …Who?"]),
+    ],
+)
+def test_two_trajectories_part_where_they_differ(
+    index: Path, other: int, end: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = rltracer("inspect", index, "--trajectory", 1, "--with", other).stdout.splitlines()
+    assert lines[-len(end) :] == end
+    assert lines[0].split() == ["trajectory", "1", "trajectory", str(other)]
+    assert next(line for line in lines if "reward" in line).split() == ["≠", "reward", "0", f"{(other - 1) / 2:g}"]
+    assert max(map(width_of, lines)) <= 80
+    assert "\x1b" not in "".join(lines)
+
+
+def test_two_trajectories_are_compared_for_programs(index: Path) -> None:
+    told = json.loads(rltracer("inspect", index, "--trajectory", "t0", "--with", "t1", "--json").stdout)
+    assert told["same_messages"] == 1
+    assert [(one["id"], one["reward"], one["success"], one["messages"]) for one in told["trajectories"]] == [
+        (1, 0, 0, 2), (2, 0.5, 0, 2)
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_compared_is_refused(index: Path) -> None:
+    for options in (["--with", "2"], ["--trajectory", "1", "--with", "2", "--branch", "1"]):
+        assert "--with takes --trajectory, and no --branch" in sentence(rltracer("inspect", index, *options), 2)
+    assert "no trajectory 99; it has 5" in sentence(rltracer("inspect", index, "--trajectory", "1", "--with", "99"))
