@@ -98,11 +98,11 @@ def test_the_hardest_prompts_are_listed(demo: Path) -> None:
         told = [json.loads(line) for line in rltracer("inspect", database, *options, "--json").stdout.splitlines()]
         assert [(fact["prompt_id"], fact["split"], fact["pass_rate"]) for fact in told] == known[:count]
     shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
-    assert " ".join(shown[:4]).startswith(
-        f"3 of {len(known)} scored prompts, hardest first, by pass rate over all steps; splits eval, train "
+    assert " ".join(shown[:3]).startswith(
+        f"3 of {len(known)} scored prompts, hardest first, over all steps; splits eval, train "
         "16 of 22 prompts are scored; 6 have no score by metrics.correct_final_label >= 1 (rltracer success sets "
     )
-    assert [int(line.split()[0]) for line in shown[5:]] == [number for number, _, _ in known[:3]]
+    assert [int(line.split()[0]) for line in shown[4:]] == [number for number, _, _ in known[:3]]
 
 
 def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path) -> None:
@@ -123,7 +123,7 @@ def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path
     assert {(fact["split"], fact["env"]) for fact in told} == {("train", "word-problems")}
     shown = " ".join(rltracer("inspect", database, "--easiest", *chosen).stdout.split())
     assert shown.startswith(
-        "5 scored prompts, easiest first, by pass rate over all steps; split train; env word-problems Success: "
+        "5 scored prompts, easiest first, over all steps; split train; env word-problems Success: "
         "metrics.correct_final_label >= 1; every prompt is scored. prompt"
     )
 

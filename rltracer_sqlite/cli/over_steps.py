@@ -79,7 +79,7 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     counted = plural(count, "scored prompt")
     listed = counted if len(prompts) == count else f"{len(prompts):,} of {counted}"
     order = "easiest" if is_easiest else "hardest"
-    caption = f"{listed}, {order} first, by pass rate over all steps{covered(adapter, among)}"
+    caption = f"{listed}, {order} first, over all steps{covered(adapter, among)}"
     yield from wrapped(printable(caption), width)
     yield from wrapped(printable(_unscored(adapter, count, of_all)), width)
     yield cut(f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  preview", width)
