@@ -161,6 +161,7 @@ def _context(
             (row["run_id"], row["run"]),
             (row["step"],),
             row["prompt_group_id"] if same_group else None,
+            group.prompt if same_group and group else None,
         ),
         "sides": sides,
         "same_group": same_group,

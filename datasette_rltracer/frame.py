@@ -64,15 +64,17 @@ def trail(
     run: tuple[int, str] | None = None,
     step: tuple[int | None] | None = None,
     group: int | None = None,
+    prompt: int | None = None,
 ) -> list[tuple[str, str]]:
-    """Return the way down to a page, as far as it is given: run (id and name), step and prompt group."""
+    """Return the way down to a page, as far as it is given: run (id and name), step, prompt group and its prompt."""
     steps = []
     if run is not None:
         steps.append((run_url(datasette, database, run[0]), f"run: {run[1]}"))
     if run is not None and step is not None:
         steps.append((step_url(datasette, database, run[0], step[0]), step_words(step[0])))
     if group is not None:
-        steps.append((group_url(datasette, database, group), f"prompt group {group}"))
+        of_prompt = "" if prompt is None else f" of prompt {prompt}"
+        steps.append((group_url(datasette, database, group), f"prompt group {group}{of_prompt}"))
     return steps
 
 

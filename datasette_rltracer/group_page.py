@@ -95,7 +95,9 @@ async def group_page(datasette: Any, request: Any) -> Response:
     )
     context = {
         "title": f"prompt group {identity}",
-        "trail": trail(datasette, database, (group["run_id"], group["run"]), (group["step"],), identity),
+        "trail": trail(
+            datasette, database, (group["run_id"], group["run"]), (group["step"],), identity, group["prompt_id"]
+        ),
         "live": live,
         "group": group,
         "start": start,

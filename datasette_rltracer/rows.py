@@ -6,6 +6,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from rltracer_sqlite.index.queries import prompt_of_trajectory
+
 MOST_SIBLINGS = 256
 MOST_TRACES = 50
 
@@ -41,6 +43,7 @@ class Group:
     place: int | None  # of the trajectory that was asked for
     best: int | None = None  # the trajectory with the highest reward; none where all rewards are equal
     worst: int | None = None
+    prompt: int | None = None  # the number of their prompt
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,9 @@ def prompt_group(connection: sqlite3.Connection, row: dict[str, Any], order: str
         {"group": row["prompt_group_id"], "most": MOST_SIBLINGS, "before": before},
     )
     siblings = [Sibling(*sibling) for sibling in found]
-    return Group(siblings, trajectories, scored, successes, place, *best_and_worst(connection, row["prompt_group_id"]))
+    ends = best_and_worst(connection, row["prompt_group_id"])
+    prompt = prompt_of_trajectory(connection, row["id"])
+    return Group(siblings, trajectories, scored, successes, place, *ends, prompt)
 
 
 def best_and_worst(connection: sqlite3.Connection, group: int | None) -> tuple[int | None, int | None]:

@@ -94,3 +94,10 @@ def test_a_file_that_cannot_be_read_and_one_that_waits_go_by_their_names(tmp_pat
     assert "00000.jsonl.zst: " in told
     assert "waiting: monitors/file/traces/stream/00001.jsonl ends in the middle of a line" in " ".join(told.split())
     assert value(tmp_path / "x.sqlite", "select file from shards where state = 'unread'") == f"{CHUNK}.zst"
+
+
+def test_a_problem_of_a_file_that_was_sealed_meanwhile_goes_by_its_new_name(run: Path, tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    indexed(database, run)
+    seal(run / CHUNK)
+    assert rltracer("inspect", database, "--problems").stdout.startswith(f"{CHUNK}.zst line 2")

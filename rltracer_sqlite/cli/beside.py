@@ -23,7 +23,7 @@ class Side(NamedTuple):
     trajectory: Trajectory
 
 
-def beside(left: Side, right: Side, as_json: bool) -> Iterator[str]:
+def beside(left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[str]:
     """Yield the facts of two trajectories beside each other, and where their last branches part; or JSON, a line."""
     from ..compared import same_messages
 
@@ -37,7 +37,7 @@ def beside(left: Side, right: Side, as_json: bool) -> Iterator[str]:
         return
     yield from _table(sides)
     yield ""
-    yield from _parting(sides, same)
+    yield from _parting(sides, same, None if is_full else MOST_TEXT)
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _shown(name: str, value: Any, room: int) -> str | None:
     return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
 
 
-def _parting(sides: Sequence[Side], same: int) -> Iterator[str]:
+def _parting(sides: Sequence[Side], same: int, most: int | None) -> Iterator[str]:
     """Yield how many messages are the same, and of the first that differs what each says from there on."""
     width = screen_width()
     messages = [side.trajectory.messages for side in sides]
@@ -91,9 +91,13 @@ def _parting(sides: Sequence[Side], same: int) -> Iterator[str]:
     texts = [_text(said[same]) if same < len(said) else None for said in messages]
     shared = _shared(texts)
     for side, text in zip(sides, texts, strict=True):
-        said = "ends before" if text is None else f"{'…' if shared else ''}{text[shared : shared + MOST_TEXT]}"
-        more = "…" if text is not None and len(text) > shared + MOST_TEXT else ""
-        yield from wrapped(printable(f"{side.row['id']}: {said}{more}"), width)
+        rest = "" if text is None else text[shared:]
+        said = (
+            "ends before"
+            if text is None
+            else f"{'…' if shared else ''}{rest[:most]}{'…' if rest[:most] != rest else ''}"
+        )
+        yield from wrapped(printable(f"{side.row['id']}: {said}"), width)
 
 
 def _shared(texts: Sequence[str | None]) -> int:

@@ -114,7 +114,7 @@ def command(
     among = Among(split, env)
     if trajectory is not None and other is not None:
         pair = (_adapter_of(place, name, tokenizer, trajectory), _adapter_of(place, name, tokenizer, other))
-        lines = _beside(*pair, as_json)
+        lines = _beside(*pair, full, as_json)
     elif trajectory is not None:
         lines = _trajectory(*_adapter_of(place, name, tokenizer, trajectory), branch, full, as_json)
     elif problems:
@@ -186,11 +186,13 @@ def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
     return {**row, "prompt_id": prompt_of_trajectory(adapter.connection, number)}
 
 
-def _beside(left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], as_json: bool) -> Iterator[str]:
+def _beside(
+    left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], is_full: bool, as_json: bool
+) -> Iterator[str]:
     from .beside import Side, beside
 
     one, other = (Side(_row(*side), side[0].load_trajectory(side[1])) for side in (left, right))
-    return beside(one, other, as_json)
+    return beside(one, other, is_full, as_json)
 
 
 def _problems(place: Root, name: str | None, tokenizer: str | None, as_json: bool) -> Iterator[str]:

@@ -191,6 +191,7 @@ async def test_the_way_down_leads_through_run_step_and_group(datasette):
     page = await read(datasette, 3)
     crumbs = page[page.index('class="crumbs"') : page.index("</p>")]
     found = [html.unescape(address) for address in re.findall(r'href="([^"]+)"', crumbs)]
+    assert "prompt group 2 of prompt " in words(crumbs)
     assert found == ["/", "/run", "/-/rltracer/run/", "/-/rltracer/run/run/1", "/-/rltracer/run/step/1/1",
                      "/-/rltracer/run/group/2"]  # fmt: skip
     for address in found:
