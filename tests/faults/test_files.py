@@ -271,7 +271,7 @@ def test_a_home_that_cannot_be_written(run: Path, tmp_path: Path) -> None:
     database = tmp_path / "elsewhere" / "x.sqlite"
     done = called("index", database, run, RLTRACER_HOME=str(home))
     assert (done.returncode, done.stderr.startswith("Note: the list of roots cannot be written")) == (0, True)
-    shown = called("rltracer", "inspect", "--run", database, RLTRACER_HOME=str(home))
+    shown = called("rltracer", "inspect", database, "--trajectory", "1", RLTRACER_HOME=str(home))
     assert "which is not among the folders that may be read here" in sentence(shown)
     cached = called(
         "rltracer", "inspect", "--run", run, "--step", "1", RLTRACER_HOME=str(home), XDG_CACHE_HOME=str(home)

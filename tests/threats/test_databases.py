@@ -235,7 +235,7 @@ async def test_t13_a_database_that_goes_and_comes_again(place: Path) -> None:
 @pytest.mark.parametrize("value", ["x", b"\xff"])
 def test_t13_a_command_says_what_is_wrong_with_values(place: Path, table: str, column: str, value: Any) -> None:
     spoil(place / "run.sqlite", table, column, value)
-    for arguments in ([], ["--step", "1"], ["--trajectory", "1"], ["--step", "1", "--prompt", ""]):
+    for arguments in ([], ["--step", "1"], ["--trajectory", "1"], ["--step", "1", "--prompt", "1"]):
         done = inspected(place / "run.sqlite", *arguments)
         assert done.returncode == 0 or "damaged" in sentence_of(done)
 
