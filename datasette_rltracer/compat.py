@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 try:
     from datasette.jump import JumpSQL
     from datasette.resources import DatabaseResource, TableResource
 except ImportError:  # Datasette 0.x
-    DatabaseResource = JumpSQL = TableResource = None
+    IS_1 = False
+else:
+    IS_1 = True
 
-HAS_TOP_HOOKS = JumpSQL is not None  # for a line at the top of a page
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+    from datasette.permissions import Resource
+
+Actor = Mapping[str, Any] | None  # whoever asks, as Datasette tells it; None is nobody in particular
+HAS_TOP_HOOKS = IS_1  # for a line at the top of a page
 # What 1.0 keeps in its configuration; the rest of a table's metadata is description.
 CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden", "fts_table", "fts_pk"}
 
 
-async def can_view_table(datasette: Any, actor: Any, database: str, table: str) -> bool:
+async def can_view_table(datasette: Datasette, actor: Actor, database: str, table: str) -> bool:
     """Say whether this actor may see this table, its database and the instance.
 
     The table pages of 1.0 ask about the table alone, so that a block of permissions on the database or the instance
     does not close them. Our pages are of the whole index, so each of the three closes them.
     """
-    if TableResource is not None:
-        asked = {
+    if IS_1:
+        asked: dict[str, Resource | None] = {
             "view-instance": None,
             "view-database": DatabaseResource(database=database),
             "view-table": TableResource(database=database, table=table),
         }
         for action, resource in asked.items():
-            if not await datasette.allowed(action=action, actor=actor, **({"resource": resource} if resource else {})):
+            if not await datasette.allowed(action=action, resource=resource, actor=actor):
                 return False
         return True
     visible, _ = await datasette.check_visibility(
@@ -37,29 +45,29 @@ async def can_view_table(datasette: Any, actor: Any, database: str, table: str) 
     return bool(visible)
 
 
-async def can_execute_sql(datasette: Any, actor: Any, database: str) -> bool:
+async def can_execute_sql(datasette: Datasette, actor: Actor, database: str) -> bool:
     """Say whether this actor may write queries over this database."""
-    if DatabaseResource is not None:
+    if IS_1:
         resource = DatabaseResource(database=database)
         return bool(await datasette.allowed(action="execute-sql", resource=resource, actor=actor))
     return bool(await datasette.permission_allowed(actor, "execute-sql", resource=database, default=True))
 
 
-def jump_item(label: str, url: str, description: str) -> Any:
+def jump_item(label: str, url: str, description: str) -> JumpSQL:
     """Return an entry of 1.0's jump menu; 0.65 has none and never asks for one."""
     return JumpSQL.menu_item(label=label, url=url, description=description)
 
 
-def plugin_config(datasette: Any, plugin: str, database: str) -> dict[str, Any]:
+def plugin_config(datasette: Datasette, plugin: str, database: str) -> dict[str, Any]:
     """Return a plugin's configuration for a database, else the one for all of them."""
     own = datasette.plugin_config(plugin, database=database)
     # 1.0a41 forgets to fall back by itself where a database has any other configuration.
     return (own if own is not None else datasette.plugin_config(plugin)) or {}
 
 
-async def describe_tables(datasette: Any, database: str, tables: dict[str, dict[str, Any]]) -> None:
+async def describe_tables(datasette: Datasette, database: str, tables: dict[str, dict[str, Any]]) -> None:
     """Give the tables of a database their metadata on 1.0, where the user has not given any."""
-    if TableResource is None:
+    if not IS_1:
         return  # 0.65 asks for it: see `offered_metadata`
     _configure_tables(datasette, database, tables)
     for table, metadata in tables.items():
@@ -71,7 +79,7 @@ async def describe_tables(datasette: Any, database: str, tables: dict[str, dict[
                 await datasette.set_column_metadata(database, table, column, "description", description)
 
 
-def _configure_tables(datasette: Any, database: str, tables: dict[str, dict[str, Any]]) -> None:
+def _configure_tables(datasette: Datasette, database: str, tables: dict[str, dict[str, Any]]) -> None:
     databases = _inner(datasette.config, "databases")
     if not databases.get(database) and datasette.config.get("plugins"):
         # See `plugin_config`: without this a configuration of the database would hide that of every plugin.
@@ -85,13 +93,14 @@ def _configure_tables(datasette: Any, database: str, tables: dict[str, dict[str,
 
 
 def _inner(outer: dict[str, Any], key: str) -> dict[str, Any]:
-    if not isinstance(outer.get(key), dict):
-        outer[key] = {}
-    return outer[key]  # type: ignore[no-any-return]
+    inner = outer.get(key)
+    if not isinstance(inner, dict):
+        inner = outer[key] = {}
+    return inner
 
 
 def offered_metadata(
-    datasette: Any, key: str | None, database: str | None, known: dict[str, dict[str, dict[str, Any]]]
+    datasette: Datasette, key: str | None, database: str | None, known: dict[str, dict[str, dict[str, Any]]]
 ) -> dict[str, Any]:
     """Return the metadata of the tables of the `known` databases, for 0.65's question after `key`.
 

@@ -173,7 +173,7 @@ BLOCKS = {
 }
 
 
-@pytest.mark.skipif(compat.TableResource is None, reason="permission blocks came with Datasette 1.0")
+@pytest.mark.skipif(not compat.IS_1, reason="permission blocks came with Datasette 1.0")
 @pytest.mark.parametrize("what", BLOCKS)
 async def test_t40_permission_blocks_hold_too(place, what):
     plugins = browse_config(place / "run", place / "run.sqlite")["plugins"]

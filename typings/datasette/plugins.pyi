@@ -1,0 +1,3 @@
+from pluggy import PluginManager
+
+pm: PluginManager
