@@ -8,17 +8,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from datasette.utils.asgi import NotFound
+from datasette.utils.asgi import NotFound, Request
 
 from rltracer_sqlite.browse import Found, find_runs, run_folder_path
 from rltracer_sqlite.sources.base import SourceError
 
 from .access import permitted_index
 from .background import Reader
-from .browsing import browse_config
+from .browsing import browse_config, browsed_database
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 SHOWN = ("trajectories", "runs", "steps", "shards", "problems")
 
@@ -26,10 +29,9 @@ SHOWN = ("trajectories", "runs", "steps", "shards", "problems")
 class Browser:
     """The folder that is looked through, what was found in it, and what reads its steps."""
 
-    def __init__(self, datasette: Any, config: Mapping[str, Any]) -> None:
+    def __init__(self, index: Path, config: Mapping[str, Any]) -> None:
         self.root, self.database = Path(config["root"]).resolve(), str(config["database"])
         self.tokenizer = config.get("tokenizer")
-        index = Path(datasette.databases[self.database].path)
         self.reader = Reader(index, self.root, self.tokenizer, bool(config.get("fts")))
         self._found: Found | None = None
         self._finding = asyncio.Lock()
@@ -58,10 +60,10 @@ class Browser:
         return self.root.name or str(self.root) if path == "." else path
 
 
-_browsers: WeakKeyDictionary[Any, Browser] = WeakKeyDictionary()
+_browsers: WeakKeyDictionary[Datasette, Browser] = WeakKeyDictionary()
 
 
-async def permitted_browser(datasette: Any, request: Any) -> tuple[Browser, str]:
+async def permitted_browser(datasette: Datasette, request: Request) -> tuple[Browser, str]:
     """Return the browser and the name of its database, which has to be the one in the address.
 
     Raises NotFound or Forbidden.
@@ -73,17 +75,18 @@ async def permitted_browser(datasette: Any, request: Any) -> tuple[Browser, str]
     return browser, database
 
 
-def browser_of(datasette: Any) -> Browser:
+def browser_of(datasette: Datasette) -> Browser:
     """Return the browser of a Datasette. Raises NotFound where none is configured."""
     if datasette not in _browsers:
-        config = browse_config(datasette)
-        if config is None or config["database"] not in datasette.databases:
+        config, database = browse_config(datasette), browsed_database(datasette)
+        index = datasette.databases[database].path if database is not None else None
+        if config is None or index is None:
             raise NotFound("No runs are offered here.")
-        _browsers[datasette] = Browser(datasette, config)
+        _browsers[datasette] = Browser(Path(index), config)
     return _browsers[datasette]
 
 
-async def run_id(datasette: Any, database: str, root: Path) -> int | None:
+async def run_id(datasette: Datasette, database: str, root: Path) -> int | None:
     """Return the number of the run at a place in the index, or None where it has none."""
     found = await datasette.databases[database].execute("select id from runs where root = :root", {"root": str(root)})
     return found.rows[0]["id"] if found.rows else None

@@ -9,9 +9,11 @@ import threading
 import pytest
 from datasette.app import Datasette
 from datasette.utils import tilde_encode
+from datasette.utils.asgi import NotFound
 
 from datasette_rltracer.background import DONE, FAILED, READING, WAITING, Reader
 from datasette_rltracer.browser import browser_of
+from datasette_rltracer.browsing import browsed_database
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.export_runs import rollout, write_steps
 from tests.indexing import rows, value
@@ -226,6 +228,15 @@ async def test_without_the_configuration_there_are_no_such_pages(browse, runs, t
     datasette = Datasette([str(prepare_index(runs, tmp_path / "index.sqlite"))])
     for path in ("/-/rltracer", BROWSE, f"{BROWSE}/second", f"{BROWSE}/second/7"):
         await get(datasette, path, 404)
+
+
+async def test_a_database_in_memory_has_no_such_pages(runs, tmp_path):
+    config = browse_config(runs.resolve(), tmp_path / "_memory.sqlite")
+    datasette = Datasette([], memory=True, metadata=config)
+    assert browsed_database(datasette) is None
+    with pytest.raises(NotFound, match="No runs are offered here"):
+        browser_of(datasette)
+    assert "Runs to read" not in (await datasette.client.get("/")).text
 
 
 async def test_another_database_has_no_such_pages(browse, runs, tmp_path):
