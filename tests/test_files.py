@@ -32,6 +32,19 @@ def test_a_record_is_read_by_its_place(run: Path) -> None:
 
 
 @pytest.mark.threat("T1")
+@pytest.mark.parametrize("ending", ["", ".zst"])
+def test_of_a_run_that_is_one_file_its_neighbours_are_not_read(run: Path, ending: str) -> None:
+    file = run / "step_1" / "a.jsonl"
+    (run / "step_1" / "b.jsonl").write_bytes(b"neighbour\n")
+    if ending:
+        file = seal(file)
+    assert read_bytes(file, "a.jsonl", 2, 3) == b"234"
+    for path in ("b.jsonl", "../secret.jsonl", "./b.jsonl", "../step_1/b.jsonl"):
+        with pytest.raises(LocatorError, match="is not there any more"):
+            read_bytes(file, path, 0, 3)
+
+
+@pytest.mark.threat("T1")
 @pytest.mark.parametrize(
     "path",
     [

@@ -124,11 +124,15 @@ def _opened(root: Root, file: str) -> PackedReader:
 def open_inside(root: Path, path: str) -> int:
     """Return a descriptor of the regular file `path` under `root`; never of anything outside it.
 
+    Under a root that is one file there is that file alone, and not what lies in the same folder.
+
     Raises FileNotFoundError, or LocatorError for a path that leads elsewhere or is no regular file.
     """
     if not isinstance(path, str) or not is_name_inside(path):
         raise LocatorError(f"Not a path inside a run: {path!r}.")
     base = base_folder(root)
+    if base != root and path != root.name:
+        raise FileNotFoundError(path)
     try:
         folder = base.resolve(strict=True)
         full = (folder / path).resolve(strict=True)
