@@ -66,6 +66,18 @@ def test_the_runs_are_listed_with_their_folders_and_how_complete_they_are(
     assert [json.loads(line)["root"] for line in runs(database, "--json").stdout.splitlines()] == [str(run), str(other)]
 
 
+def test_a_name_that_somebody_made_stays_in_its_line(database: Path) -> None:
+    connection = sqlite3.connect(database)
+    connection.execute("update runs set name = ?, root = ? where id = 1", ("run\n  9  \x1b[1mmine", "/a\n\tb"))
+    connection.commit()
+    connection.close()
+    shown = runs(database).stdout.splitlines()
+    assert shown[1:3] == ["  1  run\u240a  9  \u241b[1mmine: 4 trajectories, read completely", "     /a\u240a\u2409b"]
+    assert len(shown) == 5
+    said = runs(database, "--remove", "1", "--yes").stdout
+    assert said.startswith("Removed run\u240a  9  \u241b[1mmine (4 trajectories, /a\u240a\u2409b).")
+
+
 def test_a_run_that_is_removed_leaves_what_the_index_of_the_others_has(
     tmp_path: Path, run: Path, other: Path, database: Path
 ) -> None:
@@ -115,6 +127,8 @@ def test_what_was_removed_is_not_found(run: Path, database: Path) -> None:
     [
         (["--remove", "run"], "--remove asks first, and here is nobody to answer: give --yes."),
         (["--remove", "no", "--yes"], "The index has no run 'no'. It holds: run, other."),
+        (["--remove", "ru", "--yes"], "'ru' is the beginning of run: give its whole name."),
+        (["--move", "oth", "."], "'oth' is the beginning of other: give its whole name."),
         (["--remove", "run", "--move", "run", "."], "--remove and --move ask for different things: give one of them."),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -114,3 +115,20 @@ def test_a_real_terminal_is_seen(database: Path) -> None:
     assert lines[0] == f"{NAME}:"
     assert len(lines) > 2
     assert max(map(len, lines)) <= 70
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "cp437"])
+def test_what_an_encoding_lacks_is_escaped(tmp_path: Path, encoding: str) -> None:
+    said = "\N{EM DASH} \N{LATIN SMALL LETTER E WITH ACUTE} \N{GRINNING FACE}"
+    append(tmp_path / "run" / TRACES, trace([message("user", said), message("assistant", "42")], id="t"))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    command = ["rltracer", "inspect", str(tmp_path / "x.sqlite"), "--step", "1"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+
+    def printed_by(*options: str) -> str:
+        code = f"import sys; sys.argv = {[*command, *options]!r}; from rltracer_sqlite.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment, check=True)
+        return done.stdout.decode(encoding)
+
+    assert "\\ud83d\\ude00" in printed_by()
+    assert json.loads(printed_by("--json"))["preview"] == said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -90,6 +91,7 @@ def run(command: click.Command) -> None:
     from ..stopping import interrupts
     from .stopped import is_interrupt, say_stopped
 
+    _escape_what_cannot_be_printed()
     with interrupts() as exit_code:
         try:
             _run(command)
@@ -98,6 +100,15 @@ def run(command: click.Command) -> None:
                 raise
             say_stopped(error)
         sys.exit(exit_code())
+
+
+def _escape_what_cannot_be_printed() -> None:
+    """Let a character that the encoding of a stream lacks be written as an escape, such as a bar in Latin-1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            from .visible import ESCAPING
+
+            stream.reconfigure(errors=ESCAPING)
 
 
 def _run(command: click.Command) -> NoReturn:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..amounts import plural
+from ..arguments import shown
 from .say import say
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..index.queries import Run
@@ -30,7 +31,7 @@ def remove_run(database: Path, name: str, is_sure: bool) -> None:
     from ..search.tables import forget_run
 
     run, count = _chosen(database, name)
-    what = f"{run.name} ({plural(count, 'trajectory')}, {run.root})"
+    what = f"{in_line(run.name)} ({plural(count, 'trajectory')}, {in_line(run.root)})"
     if not is_sure and not _agrees(f"Remove {what} from {database}? Its files stay."):
         say("Nothing was removed.", err=True)
         sys.exit(1)
@@ -58,10 +59,10 @@ def move_run(database: Path, name: str, root: Root) -> None:
         _check_place(connection, run, root)
         gone = moving.move_run(connection, run, root)
     remember(root, None)
-    say(f"{run.name} is at {root.resolve()} now; {plural(count, 'trajectory')} kept.")
+    say(f"{in_line(run.name)} is at {in_line(str(root.resolve()))} now; {plural(count, 'trajectory')} kept.")
     if gone:
         more = f" and {len(gone) - MOST_NAMED} more" if len(gone) > MOST_NAMED else ""
-        say(f"Not there, and flagged as gone: {', '.join(gone[:MOST_NAMED])}{more}")
+        say(f"Not there, and flagged as gone: {', '.join(map(in_line, gone[:MOST_NAMED]))}{more}")
 
 
 def _check_place(connection: sqlite3.Connection, run: Run, root: Root) -> None:
@@ -90,13 +91,18 @@ def _check_place(connection: sqlite3.Connection, run: Run, root: Root) -> None:
 
 
 def _chosen(database: Path, name: str) -> tuple[Run, int]:
-    """Return a run by its name or number, and how many trajectories it has. Raises UsageError."""
+    """Return a run by its whole name or its number, and how many trajectories it has. Raises UsageError.
+
+    The beginning of a name is not enough here: given twice, it would mean another run than the one that is gone.
+    """
     from ..index.database import open_index
     from ..index.queries import runs
     from .success import chosen_runs
 
     with closing(open_index(database)) as connection:
-        [(run_id, _)] = chosen_runs(connection, name)
+        [(run_id, called)] = chosen_runs(connection, name)
+        if name not in (called, str(run_id)):
+            raise click.UsageError(printable(f"{shown(name)} is the beginning of {called}: give its whole name."))
         count = connection.execute("select count(*) from trajectories where run_id = ?", (run_id,)).fetchone()[0]
         return next(run for run in runs(connection) if run.id == run_id), int(count)
 

@@ -14,7 +14,7 @@ from . import CONTEXT
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
 from .places import FILE, RUN
 from .say import say
-from .visible import json_line, printable
+from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:
     from ..index.lists import Among
@@ -76,8 +76,8 @@ def _list(database: Path, as_json: bool) -> None:
         return
     say(f"{database}: {plural(len(listed), 'run')}")
     for run in listed:
-        say(f"  {run['run_id']}  {run['run']}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
-        click.echo(printable(f"     {run['root']}"))  # whole, since it is copied
+        say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
+        click.echo(f"     {in_line(run['root'])}")  # whole, since it is copied
 
 
 def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | None:

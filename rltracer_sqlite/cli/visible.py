@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import Any
@@ -18,6 +19,11 @@ def printable(text: str) -> str:
     return UNSEEN.sub(lambda found: _visible(found[0]), text)
 
 
+def in_line(text: str) -> str:
+    """Return a name or a path in one line of printable text, so that it cannot pass for a line of ours."""
+    return printable(text).translate({ord("\n"): "\u240a", ord("\t"): "\u2409"})
+
+
 def _visible(character: str) -> str:
     if character in "\n\t":
         return character
@@ -26,9 +32,19 @@ def _visible(character: str) -> str:
     return _escaped(character)
 
 
-def _escaped(character: str) -> str:
-    """Return a character as JSON and Python escape it."""
-    return json.dumps(character)[1:-1]
+def _escaped(text: str) -> str:
+    """Return a text as JSON and Python escape it."""
+    return json.dumps(text)[1:-1]
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return _escaped(error.object[error.start : error.end]), error.end
+
+
+ESCAPING = "rltracer.escaping"  # how a stream writes what its encoding lacks: what is JSON stays JSON
+codecs.register_error(ESCAPING, _escape)
 
 
 def json_line(value: Any) -> str:
