@@ -116,6 +116,18 @@ def test_an_index_from_before_is_read_as_it_is_and_filled_by_the_next_indexing(t
     assert index(database, root).read_shards == 0
 
 
+def test_an_index_from_before_the_names_of_sealed_files_gets_them_too(tmp_path: Path) -> None:
+    root, database = write_run(tmp_path / "run"), tmp_path / "x.sqlite"
+    index(database, root)
+    before = rows(database, "select path, file from shards order by id")
+    without_tools(database)
+    with sqlite3.connect(database) as connection:
+        connection.execute("alter table shards drop column file")
+    connection.close()
+    index(database, root)
+    assert rows(database, "select path, file from shards order by id") == before
+
+
 @given(st.lists(st.one_of(st.text(max_size=130), st.text("ab", max_size=1), st.none(), st.integers())))
 def test_what_is_kept_is_text_for_every_reader(names: list[Any]) -> None:
     written = names_json(kept_names(names))

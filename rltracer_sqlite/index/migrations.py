@@ -29,7 +29,13 @@ def m001_initial(connection: sqlite3.Connection) -> None:
 
 
 def m002_tools(connection: sqlite3.Connection) -> None:
-    """Add the names of the tools that are called; the files of trajectories with calls are read again for them."""
+    """Add the names of the tools that are called; the files of trajectories with calls are read again for them.
+
+    An index of the same version may also be from before the names of sealed files: those are found by looking there.
+    """
+    if not any(row[1] == "file" for row in connection.execute("pragma table_xinfo(shards)")):
+        connection.execute("alter table shards add column file text not null default ''")
+        connection.execute("update shards set file = path")
     if any(row[1] == "tools" for row in connection.execute("pragma table_xinfo(trajectories)")):
         return  # a new index has them from the start
     connection.execute("alter table trajectories add column tools text")
