@@ -49,7 +49,7 @@ def run(*words):
     return result.output
 
 run("demo", "demo", "--no-serve")
-assert "rollouts" in run("inspect", "--run", "demo/demo.sqlite", "--step", "8")
+assert "trajectories" in run("inspect", "--run", "demo/demo.sqlite", "--step", "8")
 assert "assistant" in run("inspect", "--run", "demo/demo.sqlite", "--trajectory", "3")
 run("export", "demo/demo.sqlite", "--mode", "sft", "-o", "rows.jsonl")
 assert b"\\r\\n" not in Path("rows.jsonl").read_bytes()
