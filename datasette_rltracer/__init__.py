@@ -6,7 +6,10 @@ called there.
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 from datasette import hookimpl
 
@@ -37,55 +40,72 @@ from . import (
     text,
 )
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+    from datasette.facets import Facet
+    from datasette.jump import JumpSQL
+    from datasette.utils.asgi import Request, Response
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from .compat import Actor
+    from .edge import Route
+    from .hosts import App
+    from .links import TableRow
+
+    Entries = list[dict[str, str]]  # of a menu: the href and the label of each
+
 
 @hookimpl
-def startup(datasette):
+def startup(datasette: Datasette) -> Callable[[], Awaitable[None]]:
     return lambda: indexes.find_indexes(datasette)
 
 
 @hookimpl
-def get_metadata(datasette, key, database, table):
+def get_metadata(datasette: Datasette, key: str | None, database: str | None, table: str | None) -> dict[str, Any]:
     return indexes.described_metadata(datasette, key, database)
 
 
 @hookimpl
-def prepare_connection(conn):
+def prepare_connection(conn: sqlite3.Connection) -> None:
     provide_square_root(conn)
     indexes.distrust_schema(conn)
 
 
 @hookimpl
-def asgi_wrapper(datasette):
+def asgi_wrapper(datasette: Datasette) -> Callable[[App], App]:
     return hosts.checked_host(datasette)
 
 
 @hookimpl
-def register_output_renderer(datasette):
+def register_output_renderer(datasette: Datasette) -> list[dict[str, Any]]:
     return export.renderers()
 
 
 @hookimpl
-def register_facet_classes():
+def register_facet_classes() -> list[type[Facet]]:
     return [facets.PassRateFacet]
 
 
 @hookimpl
-def render_cell(row, value, column, table, database, datasette):
+def render_cell(
+    row: TableRow, value: Any, column: str, table: str | None, database: str, datasette: Datasette
+) -> Awaitable[Markup | None] | None:
     return links.cell_link(datasette, database, table, column, row, value)
 
 
 @hookimpl
-def extra_css_urls(datasette, database, view_name):
+def extra_css_urls(datasette: Datasette, database: str | None, view_name: str | None) -> list[str]:
     return links.table_styles(datasette, database, view_name)
 
 
 @hookimpl
-def row_actions(datasette, database, table, row):
+def row_actions(datasette: Datasette, database: str, table: str, row: TableRow) -> Awaitable[Entries] | None:
     return links.row_links(datasette, database, table, row)
 
 
 @hookimpl
-def register_routes(datasette):
+def register_routes(datasette: Datasette) -> list[Route]:
     return edge.guarded(
         [
             *overview.routes(),
@@ -104,52 +124,60 @@ def register_routes(datasette):
 
 
 @hookimpl
-def handle_exception(datasette, request, exception):
+def handle_exception(
+    datasette: Datasette, request: Request, exception: Exception
+) -> Callable[[], Awaitable[Response | None]]:
     return lambda: missing.answer(datasette, request, exception)
 
 
 @hookimpl
-def menu_links(datasette, actor):
+def menu_links(datasette: Datasette, actor: Actor) -> Callable[[], Awaitable[Entries]]:
     return lambda: menus.menu_entries(datasette, actor)
 
 
 @hookimpl
-def jump_items_sql(datasette, actor):
+def jump_items_sql(datasette: Datasette, actor: Actor) -> Callable[[], Awaitable[list[JumpSQL]]]:
     return lambda: menus.jump_entries(datasette, actor)
 
 
 @hookimpl
-def database_actions(datasette, actor, database):
+def database_actions(datasette: Datasette, actor: Actor, database: str) -> Callable[[], Awaitable[Entries]]:
     return lambda: menus.database_entries(datasette, actor, database)
 
 
 @hookimpl
-def table_actions(datasette, actor, database, table, request):
+def table_actions(
+    datasette: Datasette, actor: Actor, database: str, table: str, request: Request | None
+) -> Callable[[], Awaitable[Entries]]:
     return lambda: menus.table_entries(datasette, actor, database, table, request)
 
 
 @hookimpl
-def view_actions(datasette, actor, database, view, request):
+def view_actions(
+    datasette: Datasette, actor: Actor, database: str, view: str, request: Request | None
+) -> Callable[[], Awaitable[Entries]]:
     return lambda: menus.table_entries(datasette, actor, database, view, request)
 
 
 @hookimpl
-def top_homepage(datasette, request):
+def top_homepage(datasette: Datasette, request: Request) -> Callable[[], Awaitable[str]]:
     return lambda: menus.top_line(datasette, request.actor)
 
 
 @hookimpl
-def top_database(datasette, request, database):
+def top_database(datasette: Datasette, request: Request, database: str) -> Callable[[], Awaitable[str]]:
     return lambda: menus.top_line(datasette, request.actor, database)
 
 
 @hookimpl
-def extra_body_script(datasette, request, view_name, database):
+def extra_body_script(
+    datasette: Datasette, request: Request | None, view_name: str, database: str | None
+) -> Callable[[], Awaitable[str]] | None:
     return menus.top_script(datasette, request, view_name, database)
 
 
 @hookimpl
-def prepare_jinja2_environment(env):
+def prepare_jinja2_environment(env: Environment) -> None:
     env.filters["rltracer_found"] = find_marks.found
     env.filters["rltracer_visible"] = text.visible
     env.filters["rltracer_exact"] = text.exact

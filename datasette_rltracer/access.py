@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import BadRequest, Forbidden, NotFound
+from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Request
 
 from . import compat
 from .indexes import is_known_index, is_rollout_index
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 PLUGIN = "datasette-rltracer"
 DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
@@ -17,7 +20,7 @@ MOST_INDEXES = 20  # that a page names
 LARGEST_ID = 2**63 - 1
 
 
-async def permitted_index(datasette: Any, request: Any, *tables: str) -> str:
+async def permitted_index(datasette: Datasette, request: Request, *tables: str) -> str:
     """Return the name of the index in the address, of which the visitor may view `trajectories` and these tables.
 
     Raises NotFound or Forbidden.
@@ -25,7 +28,7 @@ async def permitted_index(datasette: Any, request: Any, *tables: str) -> str:
     return await permitted_index_at(datasette, request, request.url_vars["database"], *tables)
 
 
-async def permitted_index_at(datasette: Any, request: Any, route: str, *tables: str) -> str:
+async def permitted_index_at(datasette: Datasette, request: Request, route: str, *tables: str) -> str:
     """Return the same for a database by how an address has its name."""
     try:
         database = str(datasette.get_database(route=tilde_decode(route)).name)
@@ -37,7 +40,7 @@ async def permitted_index_at(datasette: Any, request: Any, route: str, *tables: 
     return database
 
 
-async def permitted_indexes(datasette: Any, request: Any, *tables: str) -> list[str]:
+async def permitted_indexes(datasette: Datasette, request: Request, *tables: str) -> list[str]:
     """Return the names of the indexes of which the visitor may view these tables and `trajectories`, the first ones."""
     found = []
     for name in [name for name in datasette.databases if is_known_index(datasette, name)][:MOST_INDEXES]:
@@ -47,7 +50,7 @@ async def permitted_indexes(datasette: Any, request: Any, *tables: str) -> list[
     return found
 
 
-async def may_view(datasette: Any, request: Any, database: str, *tables: str) -> None:
+async def may_view(datasette: Datasette, request: Request, database: str, *tables: str) -> None:
     """Raise Forbidden where the visitor may not view one of these tables."""
     for table in dict.fromkeys(tables):
         if not await compat.can_view_table(datasette, request.actor, database, table):

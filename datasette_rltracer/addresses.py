@@ -6,19 +6,22 @@ from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from datasette.utils import tilde_encode
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 STATIC = Path(__file__).parent / "static"
 NO_STEP = "none"  # stands in an address for the trajectories without a step
 
 
-def static_url(datasette: Any, name: str) -> str:
+def static_url(datasette: Datasette, name: str) -> str:
     """Return the address of a file of ours; it changes with the file, so that browsers do not keep an old one."""
     # Added and not formatted: the sum stays the kind of string that Datasette does not prefix again.
-    return datasette.urls.static_plugins("datasette-rltracer", name) + f"?v={_version(name)}"  # type: ignore[no-any-return]
+    return datasette.urls.static_plugins("datasette-rltracer", name) + f"?v={_version(name)}"
 
 
 @cache
@@ -26,28 +29,30 @@ def _version(name: str) -> str:
     return sha256((STATIC / name).read_bytes()).hexdigest()[:10]
 
 
-def overview_url(datasette: Any, database: str, **query: Any) -> str:
+def overview_url(datasette: Datasette, database: str, **query: Any) -> str:
     """Return the address of the page of all runs of an index."""
     return own_url(datasette, database, "", query.items())
 
 
-def run_url(datasette: Any, database: str, run: int, **query: Any) -> str:
+def run_url(datasette: Datasette, database: str, run: int, **query: Any) -> str:
     """Return the address of a run's page."""
     return own_url(datasette, database, f"run/{int(run)}", query.items())
 
 
-def step_url(datasette: Any, database: str, run: int, step: int | None, pairs: Iterable[tuple[str, Any]] = ()) -> str:
+def step_url(
+    datasette: Datasette, database: str, run: int, step: int | None, pairs: Iterable[tuple[str, Any]] = ()
+) -> str:
     """Return the address of the page of a step of a run; a step of None holds the trajectories without one."""
     return own_url(datasette, database, f"step/{int(run)}/{NO_STEP if step is None else int(step)}", pairs)
 
 
-def group_url(datasette: Any, database: str, group: int, pairs: Iterable[tuple[str, Any]] = ()) -> str:
+def group_url(datasette: Datasette, database: str, group: int, pairs: Iterable[tuple[str, Any]] = ()) -> str:
     """Return the address of a prompt group's page; `pairs` are the filters that its neighbours pass."""
     return own_url(datasette, database, f"group/{int(group)}", pairs)
 
 
 def trajectory_url(
-    datasette: Any,
+    datasette: Datasette,
     database: str,
     trajectory: int,
     ending: str = "",
@@ -58,17 +63,17 @@ def trajectory_url(
     return own_url(datasette, database, f"trajectory/{int(trajectory)}{ending}", [*pairs, *query.items()])
 
 
-def permanent_url(datasette: Any, database: str, run: str, uid: str, **query: Any) -> str:
+def permanent_url(datasette: Datasette, database: str, run: str, uid: str, **query: Any) -> str:
     """Return the address that stays good when the index is made again: by a run's name and a recorded id."""
     return own_url(datasette, database, f"t/{tilde_encode(run)}/{tilde_encode(uid)}", query.items())
 
 
-def compare_url(datasette: Any, database: str, left: int, right: int) -> str:
+def compare_url(datasette: Datasette, database: str, left: int, right: int) -> str:
     """Return the address of the page of two trajectories side by side."""
     return own_url(datasette, database, "compare", [("a", left), ("b", right)])
 
 
-def own_url(datasette: Any, database: str, path: str, pairs: Iterable[tuple[str, Any]] = ()) -> str:
+def own_url(datasette: Datasette, database: str, path: str, pairs: Iterable[tuple[str, Any]] = ()) -> str:
     """Return the address of a page of ours; pairs without a value are left out of its query string."""
     route = tilde_encode(datasette.databases[database].route)
     query = urlencode([(name, value) for name, value in pairs if value is not None])
@@ -76,12 +81,14 @@ def own_url(datasette: Any, database: str, path: str, pairs: Iterable[tuple[str,
     return f"{address}?{query}" if query else address
 
 
-def table_url(datasette: Any, database: str, table: str, pairs: Iterable[tuple[str, Any]] = (), **filters: Any) -> str:
+def table_url(
+    datasette: Datasette, database: str, table: str, pairs: Iterable[tuple[str, Any]] = (), **filters: Any
+) -> str:
     """Return the address of a table's rows; a filter by None asks for null."""
     given = [(f"{name}__isnull", 1) if value is None else (name, value) for name, value in filters.items()]
     return f"{datasette.urls.table(database, table)}?{urlencode([*pairs, *given])}"
 
 
-def row_url(datasette: Any, database: str, table: str, key: int) -> str:
+def row_url(datasette: Datasette, database: str, table: str, key: int) -> str:
     """Return the address of the page of one row."""
     return str(datasette.urls.row(database, table, str(int(key))))

@@ -149,8 +149,8 @@ def _paired(left: list[Side], right: list[Side]) -> Iterator[Row]:
 def _compared(left: Side, right: Side) -> Row:
     """Return two turns with what both of them say marked as the same."""
     ones, others = list(left.blocks), list(right.blocks)
-    keys = [[(b.kind, b.label, b.text, b.image) for b in blocks] for blocks in (ones, others)]
-    for a, b, size in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
+    one_keys, other_keys = ([(b.kind, b.label, b.text, b.image) for b in blocks] for blocks in (ones, others))
+    for a, b, size in SequenceMatcher(None, one_keys, other_keys, autojunk=False).get_matching_blocks():
         for step in range(size):
             ones[a + step] = replace(ones[a + step], same=True)
             others[b + step] = replace(others[b + step], same=True)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from datasette.utils.asgi import Base400
@@ -18,6 +18,9 @@ from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.base import LocatorError
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 LARGEST_RECORD = 64 << 20  # bytes of a record that a page decodes
 LARGE_RECORD = 8 << 20  # bytes from which records are decoded one after the other
 STEPS_BETWEEN = 100_000  # of SQLite's virtual machine
@@ -27,13 +30,13 @@ RETRY_SECONDS = 20
 Read = TypeVar("Read")
 
 
-class Busy(Base400):  # type: ignore[misc]
+class Busy(Base400):
     """There is no room for another request of this kind now."""
 
     status = 503
 
 
-class TookTooLong(Base400):  # type: ignore[misc]
+class TookTooLong(Base400):
     """Questions to an index that were stopped."""
 
     status = 503
@@ -82,10 +85,10 @@ class Gates:
     downloads: Gate
 
 
-_gates: WeakKeyDictionary[Any, Gates] = WeakKeyDictionary()
+_gates: WeakKeyDictionary[Datasette, Gates] = WeakKeyDictionary()
 
 
-def gates(datasette: Any) -> Gates:
+def gates(datasette: Datasette) -> Gates:
     """Return the gates of a server."""
     if datasette not in _gates:
         _gates[datasette] = Gates(
@@ -96,7 +99,7 @@ def gates(datasette: Any) -> Gates:
     return _gates[datasette]
 
 
-async def ask(datasette: Any, database: str, work: Callable[[sqlite3.Connection], Read]) -> Read:
+async def ask(datasette: Datasette, database: str, work: Callable[[sqlite3.Connection], Read]) -> Read:
     """Return what `work` makes of a connection to a database, in a thread. Raises TookTooLong.
 
     What is counted is the work of SQLite alone: `work` may read files meanwhile. Datasette's own time limit is for
@@ -121,11 +124,11 @@ async def ask(datasette: Any, database: str, work: Callable[[sqlite3.Connection]
         finally:
             connection.set_progress_handler(None, STEPS_BETWEEN)
 
-    return await datasette.databases[database].execute_fn(counted)  # type: ignore[no-any-return]
+    return await datasette.databases[database].execute_fn(counted)
 
 
 @asynccontextmanager
-async def room_for(datasette: Any, size: Any) -> AsyncIterator[None]:
+async def room_for(datasette: Datasette, size: Any) -> AsyncIterator[None]:
     """Be where a record of this size may be decoded: large ones one after the other. Raises Busy."""
     if not isinstance(size, int) or not LARGE_RECORD <= size <= LARGEST_RECORD:
         yield

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datasette.database import QueryInterrupted
-from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
+from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Request, Response
 from markupsafe import Markup
 
 from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_rows, load_spec, plan_query
@@ -18,10 +18,14 @@ from rltracer_sqlite.passrates import WINDOW_SIZES
 from . import compat
 from .access import DATABASE, integer, permitted_index
 from .addresses import own_url, run_url, static_url
+from .edge import Route
 from .filter_names import refuse_unknown_options
 from .frame import render
 from .lists import bounded, sql_url
 from .missing import NotThere, no_run
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 ADDRESS = DATABASE + r"/run/(?P<run>\d+)/charts"
 DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
@@ -39,7 +43,7 @@ MOST_CHOICES = 200
 OPTIONS = ("split", "env", "step", "step__gte", "step__lte", "_window")
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the addresses of these pages and what answers them."""
     return [
         (ADDRESS + r"$", charts_page),
@@ -48,7 +52,7 @@ def routes() -> list[tuple[str, Any]]:
     ]
 
 
-async def charts_page(datasette: Any, request: Any) -> Response:
+async def charts_page(datasette: Datasette, request: Request) -> Response:
     """Answer with every chart of a run and a form for their filters."""
     database, run = await _permitted_run(datasette, request)
     address = run_url(datasette, database, run["id"])
@@ -63,7 +67,7 @@ async def charts_page(datasette: Any, request: Any) -> Response:
     return await render(datasette, request, database, "charts.html", context)
 
 
-async def charts_fragment(datasette: Any, request: Any, database: str, run_id: int) -> Markup:
+async def charts_fragment(datasette: Datasette, request: Request, database: str, run_id: int) -> Markup:
     """Return the form and the figures of a run's charts, for a page that the visitor may see.
 
     The filters of the request (`split`, `env`, `step__gte`, `step__lte`, `_window`) apply. The page has to link
@@ -86,7 +90,7 @@ async def charts_fragment(datasette: Any, request: Any, database: str, run_id: i
     return Markup(await datasette.render_template("rltracer/charts_fragment.html", context, request=request))
 
 
-async def chart_page(datasette: Any, request: Any) -> Response:
+async def chart_page(datasette: Datasette, request: Request) -> Response:
     """Answer with one chart and nothing else, under a strict content security policy."""
     database, run = await _permitted_run(datasette, request)
     filters = _filters(request, run["id"])
@@ -107,7 +111,7 @@ async def chart_page(datasette: Any, request: Any) -> Response:
     return Response.html(html, headers={"content-security-policy": STRICT, "x-content-type-options": "nosniff"})
 
 
-async def chart_json(datasette: Any, request: Any) -> Response:
+async def chart_json(datasette: Datasette, request: Request) -> Response:
     """Answer with what the browser draws from: spec, rows, words, colours, and where marks and the SQL link lead."""
     try:
         database, run = await _permitted_run(datasette, request)
@@ -130,9 +134,12 @@ async def chart_json(datasette: Any, request: Any) -> Response:
     return Response.json(content)
 
 
-async def _rows(datasette: Any, database: str, chart: str, filters: Filters) -> tuple[Query, list[dict[str, Any]]]:
+async def _rows(
+    datasette: Datasette, database: str, chart: str, filters: Filters
+) -> tuple[Query, list[dict[str, Any]]]:
     sql, parameters = span_query(filters.run_id)
-    span = Span(*(await datasette.execute(database, sql, parameters)).first())
+    [found_span] = (await datasette.execute(database, sql, parameters)).rows
+    span = Span(*found_span)
     try:
         query = plan_query(chart, filters, span)
     except ChartError as error:
@@ -141,7 +148,7 @@ async def _rows(datasette: Any, database: str, chart: str, filters: Filters) -> 
     return query, [finite(bounded(row)) for row in found.rows]
 
 
-def _links(datasette: Any, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:
+def _links(datasette: Datasette, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:
     """Return which rows a mark stands for: a table's address, fixed filters, and filters by a field of the mark."""
     about = load_spec(chart)["usermeta"]["rltracer"]
     rows = about["rows"]
@@ -161,7 +168,7 @@ def _links(datasette: Any, database: str, chart: str, filters: Filters, query: Q
     }
 
 
-def _figure(datasette: Any, database: str, chart: str, filters: Filters) -> dict[str, str]:
+def _figure(datasette: Datasette, database: str, chart: str, filters: Filters) -> dict[str, str]:
     about = load_spec(chart)["usermeta"]["rltracer"]
     url = _chart_url(datasette, database, chart, filters, ".json")
     html = Markup(
@@ -172,11 +179,11 @@ def _figure(datasette: Any, database: str, chart: str, filters: Filters) -> dict
     return {"html": html, "title": about["title"], "all_url": _charts_url(datasette, database, filters)}
 
 
-def _chart_url(datasette: Any, database: str, chart: str, filters: Filters, ending: str = "") -> str:
+def _chart_url(datasette: Datasette, database: str, chart: str, filters: Filters, ending: str = "") -> str:
     return _charts_url(datasette, database, filters, f"/{chart}{ending}")
 
 
-def _charts_url(datasette: Any, database: str, filters: Filters, below: str = "") -> str:
+def _charts_url(datasette: Datasette, database: str, filters: Filters, below: str = "") -> str:
     given = {
         "split": filters.split,
         "env": filters.env,
@@ -189,7 +196,7 @@ def _charts_url(datasette: Any, database: str, filters: Filters, below: str = ""
     )
 
 
-def _filters(request: Any, run_id: int) -> Filters:
+def _filters(request: Request, run_id: int) -> Filters:
     steps = {}
     for name in ("step__gte", "step__lte"):
         steps[name] = (request.args.get(name) or request.args.get("step") or "").strip()
@@ -208,7 +215,7 @@ def _filters(request: Any, run_id: int) -> Filters:
     )
 
 
-def _chart(datasette: Any, database: str, request: Any, filters: Filters) -> str:
+def _chart(datasette: Datasette, database: str, request: Request, filters: Filters) -> str:
     chart = str(request.url_vars["chart"])
     if chart not in CHARTS:
         ways = [(f"the chart {name}", _chart_url(datasette, database, name, filters)) for name in CHARTS]
@@ -216,7 +223,7 @@ def _chart(datasette: Any, database: str, request: Any, filters: Filters) -> str
     return chart
 
 
-async def _permitted_run(datasette: Any, request: Any) -> tuple[str, dict[str, Any]]:
+async def _permitted_run(datasette: Datasette, request: Request) -> tuple[str, dict[str, Any]]:
     """Return the name of the index in the address and the run. Raises NotFound or Forbidden."""
     database = await permitted_index(datasette, request, *DRAWN_FROM)
     refuse_unknown_options(request, OPTIONS)

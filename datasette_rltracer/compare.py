@@ -7,9 +7,9 @@ import math
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import BadRequest, NotFound, Response
+from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
 from rltracer_sqlite.compared import FACTS
 from rltracer_sqlite.index.queries import trajectory_row
@@ -23,6 +23,7 @@ from .addresses import compare_url, group_url, trajectory_url
 from .alignment import Alignment, align
 from .bounds import ask, load_for_page, room_for
 from .branches import branches_of
+from .edge import Route
 from .facts import number
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
@@ -30,6 +31,9 @@ from .lists import bounded
 from .missing import NotThere, no_group, no_trajectory
 from .pages import explained
 from .rows import Group, best_and_worst, prompt_group
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 MOST_REWARDS = 20
 
@@ -43,12 +47,12 @@ class Compared:
     problem: str | None
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the address of this page and what answers it."""
     return [(DATABASE + r"/compare$", compare_page)]
 
 
-async def compare_page(datasette: Any, request: Any) -> Response:
+async def compare_page(datasette: Datasette, request: Request) -> Response:
     """Answer with two trajectories, `a` and `b`; with `group` or `a` alone, lead to the usual pair."""
     database = await permitted_index(datasette, request, "runs", "shards", "prompt_groups")
     refuse_unknown_options(request, ("a", "b", "group", "a_branch", "b_branch"))
@@ -72,35 +76,37 @@ async def compare_page(datasette: Any, request: Any) -> Response:
     return await render(datasette, request, database, "compare.html", context, status)
 
 
-async def _size(datasette: Any, database: str, identity: int) -> int:
+async def _size(datasette: Datasette, database: str, identity: int) -> int:
     row = await ask(datasette, database, lambda connection: trajectory_row(connection, identity))
     if row is None:
         raise await no_trajectory(datasette, database, identity)
     return row["byte_length"] if isinstance(row["byte_length"], int) else 0
 
 
-async def _usual_pair(datasette: Any, database: str, request: Any, one: int | None) -> Response:
+async def _usual_pair(datasette: Datasette, database: str, request: Request, one: int | None) -> Response:
     """Lead to the best of a group beside its worst, or beside the trajectory that is given."""
     group = _number(request, "group")
 
-    def find(connection: sqlite3.Connection) -> Any:
+    def find(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
         return _ends(connection, group, one)
 
     best, worst = await ask(datasette, database, find)
-    if best is None:
+    if best is None or worst is None:
         raise await _no_pair(datasette, database, group, one)
     pair = (best, worst) if one is None else (one, worst if one == best else best)
     return Response.redirect(compare_url(datasette, database, *pair))
 
 
-async def _no_pair(datasette: Any, database: str, group: int | None, one: int | None) -> NotThere:
+async def _no_pair(datasette: Datasette, database: str, group: int | None, one: int | None) -> NotThere:
     """Return why there is no pair: no such group or trajectory, or none of its rewards differ."""
 
     def find(connection: sqlite3.Connection) -> int | None:
         if group is None:
-            return (trajectory_row(connection, one or 0) or {"prompt_group_id": -1})["prompt_group_id"]
+            row = trajectory_row(connection, one or 0)
+            known: int | None = row["prompt_group_id"] if row is not None else -1
+            return known
         found = connection.execute("select id from prompt_groups where id = ?", (group,)).fetchone()
-        return found[0] if found else -1
+        return int(found[0]) if found else -1
 
     known = await ask(datasette, database, find)
     if known == -1:
@@ -131,12 +137,12 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
         return Compared(row, None, explained(error)[0])
 
 
-def _number(request: Any, name: str) -> int | None:
+def _number(request: Request, name: str) -> int | None:
     text = request.args.get(name)
     return None if text in (None, "") else integer(text)
 
 
-def _branch(side: Compared, request: Any, name: str) -> int:
+def _branch(side: Compared, request: Request, name: str) -> int:
     """Return the branch that is asked for of a side, counted from 1; the last one where none is."""
     count = len(branches_of(side.trajectory)) if side.trajectory is not None else 1
     asked = _number(request, name)
@@ -146,7 +152,7 @@ def _branch(side: Compared, request: Any, name: str) -> int:
 
 
 def _context(
-    datasette: Any, database: str, one: Compared, other: Compared, group: Any, branches: list[int]
+    datasette: Datasette, database: str, one: Compared, other: Compared, group: Any, branches: list[int]
 ) -> dict[str, Any]:
     row = one.row
     same_group = row["prompt_group_id"] is not None and row["prompt_group_id"] == other.row["prompt_group_id"]
@@ -196,7 +202,7 @@ def _alignment(one: Compared, other: Compared, branches: list[int]) -> Alignment
     return align(left, right)
 
 
-def _side(datasette: Any, database: str, side: Compared, branch: int) -> dict[str, Any]:
+def _side(datasette: Datasette, database: str, side: Compared, branch: int) -> dict[str, Any]:
     count = len(branches_of(side.trajectory)) if side.trajectory is not None else 1
     asked = branch if count > 1 else None
 
@@ -215,10 +221,10 @@ def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tupl
     for column, words in names.items():
         one, other = left.get(column), right.get(column)
         if one is not None or other is not None:
-            shown = (
-                None if value is None else bool(value) if column == "truncated" else value for value in (one, other)
+            left_words, right_words = (
+                _value(bool(value) if column == "truncated" and value is not None else value) for value in (one, other)
             )
-            found.append((words, *map(_value, shown), one != other))
+            found.append((words, left_words, right_words, one != other))
     return found
 
 

@@ -12,16 +12,19 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from datasette.database import QueryInterrupted
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import Base400, Response
+from datasette.utils.asgi import Base400, Request, Response
 
 from rltracer_sqlite.index.soundness import missing_structure, odd_values
 
 from .bounds import RETRY_SECONDS, Busy, TookTooLong, ask, gates
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 # Scripts and styles are left to Datasette, whose own pages have them inline, and to the plugins beside this one.
 POLICY = (
@@ -35,32 +38,33 @@ EXTREMES = ("integer overflow", "string or blob too big")  # what SQLite says of
 
 LONGEST_QUERY = 16_000  # characters after the question mark, which pages repeat
 
-View = Callable[[Any, Any], Awaitable[Response]]
+View = Callable[["Datasette", Request], Awaitable[Response]]
+Route = tuple[str, View]  # the pattern of an address, and the page there
 
 # Per Datasette instance: what was found in a database, by its name, and of which state of its files that is true.
-_checked: WeakKeyDictionary[Any, dict[str, tuple[Any, str | None]]] = WeakKeyDictionary()
+_checked: WeakKeyDictionary[Datasette, dict[str, tuple[Any, str | None]]] = WeakKeyDictionary()
 
 
-class TooLong(Base400):  # type: ignore[misc]
+class TooLong(Base400):
     """An address that is longer than any page of ours needs it to be."""
 
     status = 414
 
 
-class Damaged(Base400):  # type: ignore[misc]
+class Damaged(Base400):
     """An index whose values are not of the kinds that its tables promise."""
 
     status = 409
 
 
-def guarded(routes: list[tuple[str, View]]) -> list[tuple[str, View]]:
+def guarded(routes: list[Route]) -> list[Route]:
     """Return routes whose pages are made within the bounds of this server and carry its headers."""
     return [(address, _guarded(view)) for address, view in routes]
 
 
 def _guarded(view: View) -> View:
     @wraps(view)
-    async def page(datasette: Any, request: Any) -> Response:
+    async def page(datasette: Datasette, request: Request) -> Response:
         if len(request.query_string) > LONGEST_QUERY:
             raise TooLong(f"This address is too long; a page takes {LONGEST_QUERY:,} characters of filters.")
         database = tilde_decode(request.url_vars.get("database", ""))
@@ -75,7 +79,7 @@ def _guarded(view: View) -> View:
     return page
 
 
-async def within(datasette: Any, database: str, answer: Awaitable[Response]) -> Response:
+async def within(datasette: Datasette, database: str, answer: Awaitable[Response]) -> Response:
     """Return an answer. Raises Damaged where it fails because of the values of a database, TookTooLong or Busy."""
     try:
         return await answer
@@ -94,7 +98,7 @@ def refused(error: Busy) -> Response:
     return Response.text(f"{error}\n", status=error.status, headers=headers)
 
 
-async def _odd(datasette: Any, name: str) -> str | None:
+async def _odd(datasette: Datasette, name: str) -> str | None:
     """Return what is wrong with a database; each state of it is looked through once, since that reads all of it."""
     known = _checked.setdefault(datasette, {})
     database = next((key for key, one in datasette.databases.items() if name in (key, one.route)), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.messages import prompt_key
 
@@ -16,6 +16,9 @@ from .addresses import group_url, run_url, table_url
 from .lists import Answer, Query
 from .marks import rate_bar, spark
 from .selection import Pair
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 MOST_STEPS = 100
 MOST_RUNS = 20
@@ -68,7 +71,9 @@ def elsewhere_queries(group: Mapping[str, Any]) -> list[Query]:
     return [Query(text.format(**texts), parameters) for text in (STEPS, SAME + OTHERS, SAME + RUNS)]
 
 
-def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Answer, others: Answer) -> dict[str, Any]:
+def this_run(
+    datasette: Datasette, database: str, group: Mapping[str, Any], found: Answer, others: Answer
+) -> dict[str, Any]:
     """Return the prompt's groups in its own run: a curve, and a link to each of the nearest ones."""
     rows = found.rows
     here = next((number for number, row in enumerate(rows) if row["id"] == group["id"]), 0)
@@ -91,7 +96,7 @@ def this_run(datasette: Any, database: str, group: Mapping[str, Any], found: Ans
     }
 
 
-def other_runs(datasette: Any, database: str, found: Answer) -> list[dict[str, Any]]:
+def other_runs(datasette: Datasette, database: str, found: Answer) -> list[dict[str, Any]]:
     """Return the prompt in other runs and splits, with its curve in each."""
     return [
         {

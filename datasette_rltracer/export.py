@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Response
+from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Request, Response
 
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
 from rltracer_sqlite.index.database import IndexFileError
@@ -20,12 +20,16 @@ from rltracer_sqlite.sources.base import SourceError
 from . import compat
 from .addresses import own_url
 from .bounds import Busy, gates
+from .compat import Actor
 from .edge import refused as turned_away
 from .edge import within
 from .export_options import MODES, TABLES, filters, preferences, refuse_unknown
 from .export_rows import may_read, run_specs
 from .indexes import is_known_index, is_rollout_index
 from .stream import StreamingResponse, Visitor, VisitorLeft
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 CONTENT_TYPE = "application/x-ndjson; charset=utf-8"
 LABEL = "Export training data"
@@ -36,29 +40,31 @@ def renderers() -> list[dict[str, Any]]:
     return [{"extension": mode, "render": _renderer(mode), "can_render": can_render} for mode in MODES]
 
 
-def can_render(datasette: Any, database: str, table: str | None, view_name: str) -> bool:
+def can_render(datasette: Datasette, database: str, table: str | None, view_name: str) -> bool:
     """Say whether a page offers training data: the tables of an index that trajectories can be chosen in."""
     return view_name == "table" and table in TABLES and is_known_index(datasette, database)
 
 
-async def table_entries(datasette: Any, actor: Any, database: str, table: str, request: Any) -> list[dict[str, str]]:
+async def table_entries(
+    datasette: Datasette, actor: Actor, database: str, table: str, request: Request | None
+) -> list[dict[str, str]]:
     """Return the entry for the menu of a table or view of an index: the export page, with the table's filters."""
     if not await is_rollout_index(datasette, database):
         return []
     if not await compat.can_view_table(datasette, actor, database, "trajectories"):
         return []
-    pairs = filters(request) if table in TABLES and request is not None else []
+    pairs = filters(request) if request is not None and table in TABLES else []
     chosen = table if table in TABLES else TABLES[0]
     return [{"href": export_url(datasette, database, chosen, pairs), "label": LABEL}]
 
 
-def export_url(datasette: Any, database: str, table: str, pairs: Sequence[tuple[str, str]]) -> str:
+def export_url(datasette: Datasette, database: str, table: str, pairs: Sequence[tuple[str, str]]) -> str:
     """Return the address of the export page for the rows of a table that pass these filters."""
     return own_url(datasette, database, "export", [("_table", table), *pairs])
 
 
 def _renderer(mode: str) -> Callable[..., Any]:
-    async def render(datasette: Any, request: Any, database: str, table: str | None, view_name: str) -> Any:
+    async def render(datasette: Datasette, request: Request, database: str, table: str | None, view_name: str) -> Any:
         if view_name != "table" or table not in TABLES or not await is_rollout_index(datasette, database):
             raise NotFound("Training data is made of the tables trajectories and prompt_groups of an index.")
         try:
@@ -73,14 +79,14 @@ def _renderer(mode: str) -> Callable[..., Any]:
     return render
 
 
-async def in_the_form(datasette: Any, request: Any, database: str, table: str, problem: str) -> Response:
+async def in_the_form(datasette: Datasette, request: Request, database: str, table: str, problem: str) -> Response:
     """Answer a person whose download is refused with the form as it was filled in, and the reason."""
     from .export_page import form_page  # it is made of this module
 
     return await form_page(datasette, request, database, table, problem, 400)
 
 
-async def download(datasette: Any, request: Any, database: str, table: str, mode: str) -> Response:
+async def download(datasette: Datasette, request: Request, database: str, table: str, mode: str) -> Response:
     """Answer with the rows of one kind of training data. Nothing is sent before everything has been read once."""
     await may_read(datasette, request, database, table)
     await refuse_unknown(datasette, request, database, table)
@@ -95,8 +101,8 @@ async def download(datasette: Any, request: Any, database: str, table: str, mode
 
 
 async def _prepared(
-    datasette: Any,
-    request: Any,
+    datasette: Datasette,
+    request: Request,
     database: str,
     table: str,
     mode: str,

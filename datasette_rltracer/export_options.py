@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from datasette.utils.asgi import BadRequest
+from datasette.utils.asgi import BadRequest, Request
 
 from rltracer_sqlite.export import ExportError, ExportPreferences
 from rltracer_sqlite.export.fields import parse_field
@@ -14,13 +14,19 @@ from rltracer_sqlite.export.preferences import DifficultyFilter
 
 from .filter_names import is_filter_of_datasette, is_meaningless, refuse_unknown_filters
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
+Read = TypeVar("Read")
+
 TABLES = ("trajectories", "prompt_groups")
 MODES = {"sft": "SFT conversations", "rl": "RL prompts", "preference": "preference pairs"}
 SPLITS = ("train", "eval")
 
 # An order of rows is left out because each page of a sorted table sorts all of it again.
 ORDERS = {"_sort", "_sort_desc", "_sort_by_desc"}
-NUMBERS: dict[str, tuple[str, Callable[[str], Any]]] = {
+Option = str | int | float | None
+NUMBERS: dict[str, tuple[str, Callable[[str], Option]]] = {
     "_per_prompt": ("per_prompt", lambda text: None if text == "all" else int(text)),
     "_global_per_prompt": ("global_per_prompt", int),
     "_target": ("target_count", int),
@@ -47,7 +53,7 @@ OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"
 OFF = ("", "0", "off", "false")
 
 
-def filters(request: Any) -> list[tuple[str, str]]:
+def filters(request: Request) -> list[tuple[str, str]]:
     """Return the part of a query string that says which rows of a table are meant."""
     pairs = parse_qsl(request.query_string, keep_blank_values=True)
     others = ORDERS | OWN | {"_table"}
@@ -55,7 +61,7 @@ def filters(request: Any) -> list[tuple[str, str]]:
     return [(name, value) for name, value in meant if value or name not in FIELDS]  # a field that was left empty
 
 
-def preferences(request: Any, mode: str) -> ExportPreferences:
+def preferences(request: Request, mode: str) -> ExportPreferences:
     """Return what a query string asks for; by default every row of the table, each prompt once for RL.
 
     Raises BadRequest with a sentence.
@@ -66,7 +72,7 @@ def preferences(request: Any, mode: str) -> ExportPreferences:
         for key, (name, read) in NUMBERS.items():
             if text := (args.get(key) or "").strip():
                 values[name] = _read(read, key, text)
-        bounds = {name: _read(float, key, args.get(key)) for key, name in BOUNDS.items() if args.get(key)}
+        bounds = {name: _read(float, key, bound) for key, name in BOUNDS.items() if (bound := args.get(key))}
         values["difficulty"] = DifficultyFilter(**bounds)
         values["field_filters"] = tuple(parse_field(text) for text in args.getlist("_field") if text.strip())
         values |= {name: (args.get(key) or "") not in OFF for key, name in SWITCHES.items()}
@@ -76,7 +82,7 @@ def preferences(request: Any, mode: str) -> ExportPreferences:
         raise BadRequest(str(error)) from None
 
 
-async def refuse_unknown(datasette: Any, request: Any, database: str, table: str) -> None:
+async def refuse_unknown(datasette: Datasette, request: Request, database: str, table: str) -> None:
     """Raise BadRequest for a name in the address that is no option, and no filter of the table's rows."""
     sent = {name for name in request.args if is_filter_of_datasette(name)}
     columns = await datasette.databases[database].table_columns(table)
@@ -91,7 +97,7 @@ def split(asked: str) -> str | None:
     return None
 
 
-def _read(read: Callable[[str], Any], key: str, text: str) -> Any:
+def _read(read: Callable[[str], Read], key: str, text: str) -> Read:
     try:
         return read(text)
     except ValueError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import BadRequest, NotFound, Response
+from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
 from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
@@ -14,6 +14,7 @@ from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRu
 from .access import DATABASE, permitted_index
 from .addresses import own_url, table_url
 from .bounds import gates
+from .edge import Route
 from .export import refused
 from .export_options import (
     BOUNDS,
@@ -33,6 +34,9 @@ from .lists import LONGEST_TEXT as LONGEST_NAME
 from .lists import Answer, Query, answers
 from .stream import Visitor
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 # What a download without these preferences takes, where an empty choice would look like another one.
 DOWNLOADED = {"_acceptance": "any", "_order": "sample"}
 ROWS_SHOWN = 2
@@ -43,12 +47,12 @@ ENVS = "select distinct env as value, env as label from prompt_groups where env 
 NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the address of this page and what answers it."""
     return [(DATABASE + r"/export$", export_page)]
 
 
-async def export_page(datasette: Any, request: Any) -> Response:
+async def export_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the form; `_preview` names the kind of data whose funnel is shown below it."""
     database = await permitted_index(datasette, request, *MADE_OF)
     table = request.args.get("_table") or TABLES[0]
@@ -68,8 +72,8 @@ async def export_page(datasette: Any, request: Any) -> Response:
 
 
 async def form_page(
-    datasette: Any,
-    request: Any,
+    datasette: Datasette,
+    request: Request,
     database: str,
     table: str,
     problem: str | None = None,
@@ -124,7 +128,7 @@ def _choices(runs: Answer, envs: Answer, given: Mapping[str, str]) -> list[tuple
     return found
 
 
-def values(request: Any) -> dict[str, str]:
+def values(request: Request) -> dict[str, str]:
     """Return what stands in the form: what was asked for, else what `rltracer export` does when it is told nothing."""
     asked = {name: request.args.get(name) for name in [*NUMBERS, *BOUNDS, *SWITCHES, "_split", "_no_tools", "_preview"]}
     if any(value is not None for value in asked.values()):
@@ -146,7 +150,7 @@ def _split(chosen: Sequence[tuple[str, str]]) -> str:
 
 
 async def _preview(
-    datasette: Any, request: Any, database: str, table: str, mode: str
+    datasette: Datasette, request: Request, database: str, table: str, mode: str
 ) -> tuple[tuple[dict[str, Any], list[str]] | None, str | None, int]:
     """Return the summary of a selection and its first rows; where there is none, why, and the status that says so."""
     try:

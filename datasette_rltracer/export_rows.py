@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from datasette.utils.asgi import BadRequest, Forbidden
+from datasette.utils.asgi import BadRequest, Forbidden, Request
 
 from rltracer_sqlite.export import TableRows, TraceRunSpec
 from rltracer_sqlite.index.queries import runs
@@ -18,6 +19,9 @@ from . import compat
 from .access import PLUGIN, may_view
 from .bounds import ask
 from .export_options import filters, split
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 MADE_OF = ("trajectories", "runs", "shards", "prompt_groups", "prompts")
 IDENTITY_FREE = {
@@ -31,7 +35,7 @@ IDENTITY_FREE = {
 }
 
 
-async def run_specs(datasette: Any, request: Any, database: str, table: str) -> list[TraceRunSpec]:
+async def run_specs(datasette: Datasette, request: Request, database: str, table: str) -> list[TraceRunSpec]:
     """Return the runs that a table's filtered rows belong to, restricted to these rows.
 
     Raises Forbidden where the visitor may not see the table, or what its rows are about.
@@ -54,7 +58,7 @@ async def run_specs(datasette: Any, request: Any, database: str, table: str) -> 
     return [_spec(attached.path, run, config, asked, TableRows(table, by_run[run.id])) for run in found] or _no_rows()
 
 
-async def may_read(datasette: Any, request: Any, database: str, table: str) -> None:
+async def may_read(datasette: Datasette, request: Request, database: str, table: str) -> None:
     """Raise Forbidden where the visitor may not see the table, or what training data is made of."""
     await may_view(datasette, request, database, table, *MADE_OF)
 
@@ -69,12 +73,12 @@ def _no_rows() -> list[TraceRunSpec]:
     raise ExportBadRequest("No row of the table passes its filters, so there is nothing to export.")
 
 
-class ExportBadRequest(BadRequest):  # type: ignore[misc]
+class ExportBadRequest(BadRequest):
     """An export of nothing."""
 
 
 async def _chosen_rows(
-    datasette: Any, request: Any, database: str, table: str, chosen: list[tuple[str, str]]
+    datasette: Datasette, request: Request, database: str, table: str, chosen: list[tuple[str, str]]
 ) -> dict[int, Sequence[int]]:
     """Return the ids of the rows that pass, by their run: asked page by page of Datasette itself, as the visitor."""
     headers = {name: value for name, value in request.headers.items() if name not in IDENTITY_FREE}
@@ -91,7 +95,7 @@ async def _chosen_rows(
         if response.status_code == 403:
             raise Forbidden("You may not view these rows.")
         if response.status_code != 200:
-            raise BadRequest(f"Datasette refuses these filters: {_error(response)}")
+            raise BadRequest(f"Datasette refuses these filters: {_error(response.status_code, response.text)}")
         page = response.json()
         for row in page["rows"]:  # 0.65 adds columns that were not asked for
             by_run.setdefault(row["run_id"], array("q")).append(row["id"])
@@ -100,8 +104,8 @@ async def _chosen_rows(
             return dict(by_run)
 
 
-def _error(response: Any) -> str:
+def _error(status: int, text: str) -> str:
     try:
-        return str(response.json().get("error"))[:500]
+        return str(json.loads(text).get("error"))[:500]
     except ValueError:
-        return f"status {response.status_code}"
+        return f"status {status}"

@@ -5,6 +5,8 @@ Its links are ordinary filters (`pass_rate__gte=0.25&pass_rate__lt=0.5`), so des
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 from datasette.database import QueryInterrupted
@@ -12,6 +14,8 @@ from datasette.facets import Facet
 from datasette.utils import escape_sqlite
 
 from rltracer_sqlite.passrates import PASS_BINS, PassBin
+
+from .selection import Pair
 
 RATE_COLUMNS = ("pass_rate", "group_pass_rate")
 OPERATORS = {"exact": "=", "gt": ">", "gte": ">=", "lt": "<"}
@@ -24,7 +28,7 @@ class PassRateFacet(Facet):
 
     type = "passrate"
 
-    async def suggest(self):
+    async def suggest(self) -> list[dict[str, Any]]:
         """Offer each known rate column that is not shown yet; no query, so it costs nothing."""
         shown = {_column(config) for config in self.get_configs()}
         columns = await self.get_columns(self.sql, self.params)
@@ -34,9 +38,10 @@ class PassRateFacet(Facet):
             if column in columns and column not in shown
         ]
 
-    async def facet_results(self):
+    async def facet_results(self) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the results and the names of the columns that took longer than the facet time limit."""
-        results, timed_out = [], []
+        results: list[dict[str, Any]] = []
+        timed_out: list[str] = []
         columns = await self.get_columns(self.sql, self.params)
         for config in self.get_configs():
             column = _column(config)
@@ -51,7 +56,7 @@ class PassRateFacet(Facet):
             results.append(self._result(column, counts, hideable))
         return results, timed_out
 
-    async def _count(self, column):
+    async def _count(self, column: str) -> dict[int, int]:
         # Few distinct rates exist, and an index on the column gives their counts in order: far cheaper than asking
         # of each row which bin it is in. A rate is the nearest float to a fraction, so comparing it with 0, 1/4, 1/2,
         # 3/4 and 1 is exact.
@@ -70,7 +75,7 @@ class PassRateFacet(Facet):
         )
         return {row["bin"]: row["n"] for row in rows}
 
-    def _result(self, column, counts, hideable):
+    def _result(self, column: str, counts: Mapping[int, int], hideable: bool) -> dict[str, Any]:
         values = [self._value(column, bin, counts.get(place, 0)) for place, bin in enumerate(PASS_BINS)]
         return {
             "name": column,
@@ -81,7 +86,7 @@ class PassRateFacet(Facet):
             "truncated": False,
         }
 
-    def _value(self, column, bin, count):
+    def _value(self, column: str, bin: PassBin, count: int) -> dict[str, Any]:
         pairs = self._pairs()
         filters = [(f"{column}__{operator}", value) for operator, value in bin.conditions]
         selected = all(pair in pairs for pair in filters)
@@ -99,18 +104,18 @@ class PassRateFacet(Facet):
             "selected": selected,
         }
 
-    def _pairs(self):
+    def _pairs(self) -> list[Pair]:
         return [pair for pair in self.get_querystring_pairs() if pair[0] not in PAGE_PARAMETERS]
 
-    def _path(self, pairs):
+    def _path(self, pairs: Sequence[Pair]) -> str:
         query = f"?{urlencode(pairs)}" if pairs else ""
         return self.ds.urls.path(f"{self.request.path}{query}")
 
-    def _url(self, pairs):
+    def _url(self, pairs: Sequence[Pair]) -> str:
         return self.ds.absolute_url(self.request, self._path(pairs))
 
 
-def _column(config):
+def _column(config: Mapping[str, Any]) -> str:
     # A facet is written as a name or as a JSON object with a column; whatever else stands there names no column.
     column = config["config"].get("column") or config["config"].get("simple")
     return column if isinstance(column, str) else ""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
 from urllib.parse import parse_qsl
 
 from datasette.filters import Filters
 from datasette.plugins import pm
-from datasette.utils.asgi import BadRequest
+from datasette.utils.asgi import BadRequest, Request
 
 from .text import plain
 
@@ -31,7 +30,7 @@ SEARCH_IN = "_search_"
 LONGEST_SHOWN = 80  # characters of a name
 
 
-def refuse_unknown_filters(request: Any, table: str, columns: Iterable[str], own: Iterable[str]) -> None:
+def refuse_unknown_filters(request: Request, table: str, columns: Iterable[str], own: Iterable[str]) -> None:
     """Raise BadRequest for the first name of an address that is no filter by these columns, and not one of `own`.
 
     `table` is what has the columns, for the sentence. An order by what is no column is refused as well.
@@ -52,7 +51,7 @@ def refuse_unknown_filters(request: Any, table: str, columns: Iterable[str], own
         raise BadRequest(_sentence(f"{table} has no column {column or name}", column or name, [*known, *options]))
 
 
-def refuse_unknown_options(request: Any, own: Iterable[str]) -> None:
+def refuse_unknown_options(request: Request, own: Iterable[str]) -> None:
     """Raise BadRequest for the first name of an address that is not one of `own`, on a page that filters no rows."""
     options = list(own)
     for name, _ in parse_qsl(request.query_string, keep_blank_values=True, errors="replace"):

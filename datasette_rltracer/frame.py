@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
 from .browsing import browse_url, browsed_database
@@ -13,11 +13,19 @@ from .marks import cell, rate_cell
 from .rows import MARKS
 from .text import first_words
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 STYLES = ("rltracer.css", "lists.css", "search.css")
 
 
 async def render(
-    datasette: Any, request: Any, database: str | None, template: str, context: dict[str, Any], status: int = 200
+    datasette: Datasette,
+    request: Request,
+    database: str | None,
+    template: str,
+    context: dict[str, Any],
+    status: int = 200,
 ) -> Response:
     """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview.
 
@@ -48,7 +56,7 @@ async def render(
     return Response.html(html, status=status)
 
 
-def _beside(datasette: Any, database: str) -> dict[str, str | None]:
+def _beside(datasette: Datasette, database: str) -> dict[str, str | None]:
     """Return the addresses that stand above every page of an index."""
     return {
         "overview_url": overview_url(datasette, database),
@@ -59,7 +67,7 @@ def _beside(datasette: Any, database: str) -> dict[str, str | None]:
 
 
 def trail(
-    datasette: Any,
+    datasette: Datasette,
     database: str,
     run: tuple[int, str] | None = None,
     step: tuple[int | None] | None = None,

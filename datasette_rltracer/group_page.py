@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
 from .bounds import ask
+from .edge import Route
 from .elsewhere import elsewhere_queries, other_runs, this_run
 from .export import export_url
 from .frame import render, trail
@@ -22,6 +23,9 @@ from .live import live_group
 from .missing import no_group
 from .rows import ENDS
 from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 GROUP = """
 select g.*, p.preview, p.key, p.task, r.name as run
@@ -37,7 +41,7 @@ from trajectories where prompt_group_id = :group
 """
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the addresses of this page and what answers them."""
     return [(DATABASE + r"/group/(?P<id>\d+)$", group_page)]
 
@@ -46,7 +50,7 @@ def routes() -> list[tuple[str, Any]]:
 class Workbench:
     """A prompt group and the two selections of its page: of groups beside it, and of its own trajectories."""
 
-    datasette: Any
+    datasette: Datasette
     database: str
     group: Mapping[str, Any]
     groups: Selection
@@ -71,7 +75,7 @@ class Workbench:
         return trajectory_url(self.datasette, self.database, identity, pairs=self.pairs, **query)
 
 
-async def group_page(datasette: Any, request: Any) -> Response:
+async def group_page(datasette: Datasette, request: Request) -> Response:
     """Answer with a prompt group."""
     database = await permitted_index(datasette, request, "runs", "shards", "prompts", "prompt_groups")
     identity = integer(request.url_vars["id"])

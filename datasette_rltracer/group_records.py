@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.messages import content_text, prompt_context
 from rltracer_sqlite.roots import Roots
@@ -16,6 +16,9 @@ from .bounds import ask, load_for_page
 from .conversation import Page, read_page
 from .text import Text
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 LAST_WORDS_LIMIT = 3_000_000  # bytes of all records of a group that are read for their last words unasked
 MOST_LAST_WORDS = 64_000_000  # and when asked
 LONGEST_LAST_WORDS = 200
@@ -23,7 +26,7 @@ MOST_TRIES = 5  # records that are tried for the prompt, where the first cannot 
 
 
 async def read_records(
-    datasette: Any, database: str, first: int | None, identities: Sequence[int], reads_words: bool
+    datasette: Datasette, database: str, first: int | None, identities: Sequence[int], reads_words: bool
 ) -> tuple[Page | None, dict[int, Text | None]]:
     """Return the messages of the prompt, from the first record that can be read, and the last words of each row."""
     attached = datasette.databases[database]

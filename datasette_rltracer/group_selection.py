@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .filter_names import refuse_unknown_filters
 from .group_rows import SORTED_BY, USUAL_ORDER
 from .selection import Pair, Selection, at, in_words, read_selection
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+    from datasette.utils.asgi import Request
 
 # What the addresses of these pages can ask for besides filters and an order.
 OWN = ("start", "words", "view", "lens", "branch", "full", "message", "find", "pretty")
@@ -23,7 +27,7 @@ USUAL: dict[str, Pair | None] = {
 }
 
 
-async def refuse_unknown(datasette: Any, database: str, request: Any) -> tuple[list[str], list[str]]:
+async def refuse_unknown(datasette: Datasette, database: str, request: Request) -> tuple[list[str], list[str]]:
     """Return the columns of groups and of trajectories. Raises BadRequest for a name in the address that is neither."""
     attached = datasette.databases[database]
     group_columns, columns = await asyncio.gather(
@@ -35,7 +39,7 @@ async def refuse_unknown(datasette: Any, database: str, request: Any) -> tuple[l
 
 
 async def selections(
-    datasette: Any, database: str, request: Any, group: Mapping[str, Any] | None
+    datasette: Datasette, database: str, request: Request, group: Mapping[str, Any] | None
 ) -> tuple[Selection, Selection]:
     """Return the selection of groups and that of trajectories in the address of a group's or a trajectory's page.
 

@@ -7,21 +7,29 @@ could even read the answers. Its name then stands in the Host header.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .browsing import browse_config
+from .stream import Receive, Send
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+    from datasette.utils.asgi import Request
+
+Scope = dict[str, Any]  # of ASGI, as is what answers in it
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 REFUSED = b"This server answers to localhost and to addresses in numbers, not to the name in this request.\n"
 
 
-def checked_host(datasette: Any) -> Callable[[Any], Any]:
+def checked_host(datasette: Datasette) -> Callable[[App], App]:
     """Return what refuses other names than this machine's, where `rltracer serve` listens on this machine only."""
 
-    def wrap(app: Any) -> Any:
-        async def answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    def wrap(app: App) -> App:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http" or is_this_machine(_header(scope, b"host")) or not _is_only_here(datasette):
                 await app(scope, receive, send)
                 return
@@ -34,11 +42,11 @@ def checked_host(datasette: Any) -> Callable[[Any], Any]:
     return wrap
 
 
-def _is_only_here(datasette: Any) -> bool:
+def _is_only_here(datasette: Datasette) -> bool:
     return bool((browse_config(datasette) or {}).get("only_here"))
 
 
-def _header(scope: dict[str, Any], name: bytes) -> str:
+def _header(scope: Scope, name: bytes) -> str:
     found = [value for key, value in scope.get("headers") or [] if key.lower() == name]
     return found[0].decode("latin-1") if len(found) == 1 else ""
 
@@ -55,7 +63,7 @@ def is_this_machine(host: str) -> bool:
         return name == "localhost" or name.endswith(".localhost")
 
 
-def is_from_elsewhere(request: Any) -> bool:
+def is_from_elsewhere(request: Request) -> bool:
     """Say whether another site has led the browser here: by Fetch Metadata, else by the Referer."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from rltracer_sqlite.describe import table_metadata
@@ -13,19 +13,22 @@ from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_
 from . import compat
 from .bounds import TookTooLong, ask
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 MOST_FIELDS = 500  # recorded fields that get a column description
 
 # Per Datasette instance: the metadata of the tables of each index, by the database's name.
-_described: WeakKeyDictionary[Any, dict[str, dict[str, dict[str, Any]]]] = WeakKeyDictionary()
+_described: WeakKeyDictionary[Datasette, dict[str, dict[str, dict[str, Any]]]] = WeakKeyDictionary()
 
 
-async def find_indexes(datasette: Any) -> None:
+async def find_indexes(datasette: Datasette) -> None:
     """Recognise the indexes among the attached databases and describe their tables."""
     for name in list(datasette.databases):
         await is_rollout_index(datasette, name)
 
 
-async def is_rollout_index(datasette: Any, database: str) -> bool:
+async def is_rollout_index(datasette: Datasette, database: str) -> bool:
     """Say whether a database is an index; one that is met for the first time gets its descriptions."""
     known = _described.setdefault(datasette, {})
     if database not in known:
@@ -42,7 +45,7 @@ async def is_rollout_index(datasette: Any, database: str) -> bool:
     return True
 
 
-async def offer_search(datasette: Any, database: str) -> None:
+async def offer_search(datasette: Datasette, database: str) -> None:
     """Let the table page of an index search its full text, also where that was made after the index was met."""
     table = _described[datasette][database]["trajectories"]
     if not SEARCH_SETTINGS.items() <= table.items():
@@ -50,12 +53,12 @@ async def offer_search(datasette: Any, database: str) -> None:
         await compat.describe_tables(datasette, database, {"trajectories": dict(SEARCH_SETTINGS)})
 
 
-def is_known_index(datasette: Any, database: str | None) -> bool:
+def is_known_index(datasette: Datasette, database: str | None) -> bool:
     """Say whether a database has been met and is an index, without asking it."""
     return database in _described.get(datasette, {})
 
 
-def described_metadata(datasette: Any, key: str | None, database: str | None) -> dict[str, Any]:
+def described_metadata(datasette: Datasette, key: str | None, database: str | None) -> dict[str, Any]:
     """Return the metadata of the indexes met so far, as Datasette 0.65 asks for it."""
     return compat.offered_metadata(datasette, key, database, _described.get(datasette, {}))
 

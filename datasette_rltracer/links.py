@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from markupsafe import Markup
 
@@ -12,13 +12,23 @@ from .indexes import is_known_index, is_rollout_index
 from .selection import at
 from .text import visible
 
-Address = Callable[[Any, str, Any], str | None]
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
+
+class TableRow(Protocol):
+    """A row of a table as Datasette gives it: one of SQLite's, or its own with foreign keys that have labels."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+Address = Callable[["Datasette", str, TableRow], str | None]
 
 FIRST_AND_LAST = ("step_first", "step_last")
 LONGEST_CELL = 400  # characters; a preview has no more, a recorded id may
 
 
-def table_styles(datasette: Any, database: str | None, view_name: str | None) -> list[str]:
+def table_styles(datasette: Datasette, database: str | None, view_name: str | None) -> list[str]:
     """Return the stylesheets of Datasette's own page: ours on the tables of an index."""
     if view_name == "table" and is_known_index(datasette, database):
         return [static_url(datasette, "tables.css")]
@@ -37,7 +47,7 @@ def _run(row_column: str = "run_id") -> Address:
 
 
 def _step(column: str = "step", split: bool = False) -> Address:
-    def address(datasette: Any, database: str, row: Any) -> str | None:
+    def address(datasette: Datasette, database: str, row: TableRow) -> str | None:
         run, step = _value(row, "run_id"), _value(row, column)
         if not isinstance(run, int) or not isinstance(step, (int, type(None))):
             return None
@@ -55,17 +65,17 @@ def _trajectory(key: str) -> Address:
     return _numbered(lambda datasette, database, row, number: trajectory_url(datasette, database, number), key)
 
 
-def _numbered(address: Callable[[Any, str, Any, int], str], key: str) -> Address:
+def _numbered(address: Callable[[Datasette, str, TableRow, int], str], key: str) -> Address:
     """Return a function from a row to an address, or to None where the row's key is no number."""
 
-    def find(datasette: Any, database: str, row: Any) -> str | None:
+    def find(datasette: Datasette, database: str, row: TableRow) -> str | None:
         number = _value(row, key)
         return address(datasette, database, row, number) if isinstance(number, int) else None
 
     return find
 
 
-def _value(row: Any, column: str) -> Any:
+def _value(row: TableRow, column: str) -> Any:
     """Return a row's value; a foreign key that Datasette has expanded is a dictionary of value and label."""
     value = row[column]
     return value["value"] if isinstance(value, dict) else value
@@ -114,7 +124,9 @@ LINKS: Mapping[tuple[str, str], Address] = {
 }
 
 
-def cell_link(datasette: Any, database: str, table: str | None, column: str, row: Any, value: Any) -> Any:
+def cell_link(
+    datasette: Datasette, database: str, table: str | None, column: str, row: TableRow, value: Any
+) -> Awaitable[Markup | None] | None:
     """Return a coroutine for a cell as a link, or None where the cell is not ours.
 
     `table` is None on pages of arbitrary SQL, which can make up any row, so those never get a link.
@@ -125,7 +137,9 @@ def cell_link(datasette: Any, database: str, table: str | None, column: str, row
     return _cell_link(datasette, database, find_address, row, value)
 
 
-async def _cell_link(datasette: Any, database: str, find_address: Address, row: Any, value: Any) -> Any:
+async def _cell_link(
+    datasette: Datasette, database: str, find_address: Address, row: TableRow, value: Any
+) -> Markup | None:
     address = await _address(datasette, database, find_address, row)
     if address is None:
         return None
@@ -136,7 +150,7 @@ async def _cell_link(datasette: Any, database: str, find_address: Address, row: 
     )
 
 
-async def _address(datasette: Any, database: str, find_address: Address, row: Any) -> str | None:
+async def _address(datasette: Datasette, database: str, find_address: Address, row: TableRow) -> str | None:
     """Return where a row leads, or None where the database is no index or the row has not what an address needs."""
     if not await is_rollout_index(datasette, database):
         return None
@@ -154,12 +168,12 @@ ROWS: Mapping[str, tuple[Address, str]] = {
 }
 
 
-def row_links(datasette: Any, database: str, table: str, row: Any) -> Any:
+def row_links(datasette: Datasette, database: str, table: str, row: TableRow) -> Awaitable[list[dict[str, str]]] | None:
     """Return a coroutine for the entries of a row's menu (Datasette 1.0), or None for other tables."""
     return _row_links(datasette, database, table, row) if table in ROWS else None
 
 
-async def _row_links(datasette: Any, database: str, table: str, row: Any) -> list[dict[str, str]]:
+async def _row_links(datasette: Datasette, database: str, table: str, row: TableRow) -> list[dict[str, str]]:
     find_address, label = ROWS[table]
     address = await _address(datasette, database, find_address, row)
     return [{"href": address, "label": label}] if address else []

@@ -8,13 +8,18 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import dedent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from datasette.database import QueryInterrupted
-from datasette.utils.asgi import BadRequest
+from datasette.utils.asgi import BadRequest, Request
 
 from . import compat
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
+    from rltracer_sqlite import charts
 
 PARAMETER = re.compile(r":(\w+)")
 # What SQLite says of a filter that goes by the content of a column, and of a pattern that it does not take.
@@ -45,13 +50,13 @@ class Answer:
         return self.rows[0] if self.rows else missing
 
 
-async def answers(datasette: Any, request: Any, database: str, *queries: Query) -> list[Answer]:
+async def answers(datasette: Datasette, request: Request, database: str, *queries: Query) -> list[Answer]:
     """Return the answers to queries, in their order. Raises BadRequest where a filter in one cannot be used."""
     links = await compat.can_execute_sql(datasette, request.actor, database)
     return list(await asyncio.gather(*(_answer(datasette, database, query, links) for query in queries)))
 
 
-async def _answer(datasette: Any, database: str, query: Query, links: bool) -> Answer:
+async def _answer(datasette: Datasette, database: str, query: Query, links: bool) -> Answer:
     address = sql_url(datasette, database, query) if links else None
     try:
         found = await datasette.databases[database].execute(query.sql, query.parameters, log_sql_errors=False)
@@ -67,7 +72,7 @@ async def _answer(datasette: Any, database: str, query: Query, links: bool) -> A
     return Answer([bounded(row) for row in found.rows], address)
 
 
-def bounded(row: Mapping[str, Any]) -> dict[str, Any]:
+def bounded(row: Mapping[str, Any] | sqlite3.Row) -> dict[str, Any]:
     """Return a row without the ends of texts that are longer than any that an index keeps: a page repeats them."""
     return {
         name: value[:LONGEST_TEXT]
@@ -77,7 +82,7 @@ def bounded(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def sql_url(datasette: Any, database: str, query: Any) -> str:
+def sql_url(datasette: Datasette, database: str, query: Query | charts.Query) -> str:
     """Return the address of Datasette's page of a query, of a page or of a chart, and its parameters."""
     named = set(PARAMETER.findall(query.sql))
     used = {name: value for name, value in query.parameters.items() if name in named}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from .access import DATABASE, integer, permitted_index
 from .addresses import NO_STEP, own_url
+from .edge import Route
 from .lists import Query, answers
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 # Each gives one row that differs whenever the page does; `trajectories` is what a person is told of it.
 RUNS = """
@@ -43,7 +47,7 @@ from trajectories where prompt_group_id = :group
 """
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the addresses of these answers and what gives them."""
     return [
         (DATABASE + r"/live$", overview_state),
@@ -53,48 +57,50 @@ def routes() -> list[tuple[str, Any]]:
     ]
 
 
-async def overview_state(datasette: Any, request: Any) -> Response:
+async def overview_state(datasette: Datasette, request: Request) -> Response:
     """Answer with the state of an index."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
     return _answer(await live_overview(datasette, request, database))
 
 
-async def run_state(datasette: Any, request: Any) -> Response:
+async def run_state(datasette: Datasette, request: Request) -> Response:
     """Answer with the state of a run."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
     return _answer(await live_run(datasette, request, database, integer(request.url_vars["run"])))
 
 
-async def step_state(datasette: Any, request: Any) -> Response:
+async def step_state(datasette: Datasette, request: Request) -> Response:
     """Answer with the state of a step."""
     database = await permitted_index(datasette, request, "steps")
     step = step_of(request.url_vars["step"])
     return _answer(await live_step(datasette, request, database, integer(request.url_vars["run"]), step))
 
 
-async def group_state(datasette: Any, request: Any) -> Response:
+async def group_state(datasette: Datasette, request: Request) -> Response:
     """Answer with the state of a prompt group."""
     database = await permitted_index(datasette, request, "prompt_groups")
     return _answer(await live_group(datasette, request, database, integer(request.url_vars["group"])))
 
 
-async def live_overview(datasette: Any, request: Any, database: str) -> dict[str, Any]:
+async def live_overview(datasette: Datasette, request: Request, database: str) -> dict[str, Any]:
     """Return the state of an index: `version`, `trajectories` and the `url` to ask again."""
     return await _state(datasette, request, database, "live", Query(RUNS))
 
 
-async def live_run(datasette: Any, request: Any, database: str, run: int) -> dict[str, Any]:
+async def live_run(datasette: Datasette, request: Request, database: str, run: int) -> dict[str, Any]:
     """Return the state of a run, as `live_overview` does."""
     return await _state(datasette, request, database, f"live/run/{run}", Query(RUN, {"run": run}))
 
 
-async def live_step(datasette: Any, request: Any, database: str, run: int, step: int | None) -> dict[str, Any]:
+async def live_step(
+    datasette: Datasette, request: Request, database: str, run: int, step: int | None
+) -> dict[str, Any]:
     """Return the state of a step, as `live_overview` does."""
     query = Query(STEP.format(step="null" if step is None else int(step)), {"run": run})
     return await _state(datasette, request, database, f"live/step/{run}/{NO_STEP if step is None else step}", query)
 
 
-async def live_group(datasette: Any, request: Any, database: str, group: int) -> dict[str, Any]:
+async def live_group(datasette: Datasette, request: Request, database: str, group: int) -> dict[str, Any]:
     """Return the state of a prompt group, as `live_overview` does."""
     return await _state(datasette, request, database, f"live/group/{group}", Query(GROUP, {"group": group}))
 
@@ -106,7 +112,7 @@ def step_of(text: str) -> int | None:
     return -integer(text[1:]) if text.startswith("-") else integer(text)
 
 
-async def _state(datasette: Any, request: Any, database: str, path: str, query: Query) -> dict[str, Any]:
+async def _state(datasette: Datasette, request: Request, database: str, path: str, query: Query) -> dict[str, Any]:
     """Return the state that a query gives; its version is None where the query took too long: then nothing is told."""
     [found] = await answers(datasette, request, database, query)
     row = found.first()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -12,20 +12,26 @@ from . import compat, export
 from .access import MOST_INDEXES
 from .addresses import overview_url, own_url
 from .browsing import browse_url, browsed_database
+from .compat import Actor
 from .indexes import is_known_index, is_rollout_index
 from .text import visible
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+    from datasette.jump import JumpSQL
+    from datasette.utils.asgi import Request
 
 LABEL = "Rollouts"
 TOP = '<p class="rltracer-top" style="font-size: 1.2em; font-weight: bold">{links}<small>{words}</small></p>'
 SCRIPT = 'document.querySelector("section.content h1, .page-header").insertAdjacentHTML("afterend", {line});'
 
 
-async def menu_entries(datasette: Any, actor: Any) -> list[dict[str, str]]:
+async def menu_entries(datasette: Datasette, actor: Actor) -> list[dict[str, str]]:
     """Return an entry for the overview of each index that the visitor may see."""
     return [{"href": url, "label": label} for label, url in await _overviews(datasette, actor)]
 
 
-async def jump_entries(datasette: Any, actor: Any) -> list[Any]:
+async def jump_entries(datasette: Datasette, actor: Actor) -> list[JumpSQL]:
     """Return the same for the jump menu of Datasette 1.0."""
     return [
         compat.jump_item(label, url, "Runs, steps, prompt groups and trajectories")
@@ -33,7 +39,7 @@ async def jump_entries(datasette: Any, actor: Any) -> list[Any]:
     ]
 
 
-async def database_entries(datasette: Any, actor: Any, database: str) -> list[dict[str, str]]:
+async def database_entries(datasette: Datasette, actor: Actor, database: str) -> list[dict[str, str]]:
     """Return the entries of a database's menu, where the database is an index."""
     if not await is_rollout_index(datasette, database) or not await _may_read(datasette, actor, database):
         return []
@@ -43,20 +49,22 @@ async def database_entries(datasette: Any, actor: Any, database: str) -> list[di
     ]
 
 
-async def table_entries(datasette: Any, actor: Any, database: str, table: str, request: Any) -> list[dict[str, str]]:
+async def table_entries(
+    datasette: Datasette, actor: Actor, database: str, table: str, request: Request | None
+) -> list[dict[str, str]]:
     """Return the entries of a table's or a view's menu: those of its database, and the export of its rows."""
     entries = await database_entries(datasette, actor, database)
     return entries + await export.table_entries(datasette, actor, database, table, request)
 
 
-async def top_line(datasette: Any, actor: Any, database: str | None = None) -> str:
+async def top_line(datasette: Datasette, actor: Actor, database: str | None = None) -> str:
     """Return a line of HTML that leads to the overview of a database, or of each index; "" where there is none."""
     if database is not None and not await is_rollout_index(datasette, database):
         return ""
     known = [database] if database is not None else list(datasette.databases)
     found = await _overviews(datasette, actor, known)
     browsed = browsed_database(datasette)
-    if browsed in known and await _may_read(datasette, actor, browsed):
+    if browsed is not None and browsed in known and await _may_read(datasette, actor, browsed):
         found.insert(0, ("Runs to read", browse_url(datasette, browsed)))
     if not found:
         return ""
@@ -65,7 +73,9 @@ async def top_line(datasette: Any, actor: Any, database: str | None = None) -> s
     return str(Markup(TOP).format(links=links, words=words))
 
 
-def top_script(datasette: Any, request: Any, view_name: str, database: str | None) -> Any:
+def top_script(
+    datasette: Datasette, request: Request | None, view_name: str, database: str | None
+) -> Callable[[], Awaitable[str]] | None:
     """Return what gives the script by which 0.65, which has no hook for the top of a page, gets that line there.
 
     None on other pages, which a script that does nothing would only burden.
@@ -80,7 +90,7 @@ def top_script(datasette: Any, request: Any, view_name: str, database: str | Non
     return script
 
 
-async def _overviews(datasette: Any, actor: Any, names: Iterable[str] | None = None) -> list[tuple[str, str]]:
+async def _overviews(datasette: Datasette, actor: Actor, names: Iterable[str] | None = None) -> list[tuple[str, str]]:
     # Menus stand on every page, so a database that has not been met is not asked here.
     asked = datasette.databases if names is None else names
     known = [name for name in asked if is_known_index(datasette, name)][:MOST_INDEXES]
@@ -88,5 +98,5 @@ async def _overviews(datasette: Any, actor: Any, names: Iterable[str] | None = N
     return [(LABEL if len(allowed) == 1 else f"{LABEL}: {name}", overview_url(datasette, name)) for name in allowed]
 
 
-async def _may_read(datasette: Any, actor: Any, database: str) -> bool:
+async def _may_read(datasette: Datasette, actor: Actor, database: str) -> bool:
     return await compat.can_view_table(datasette, actor, database, "trajectories")

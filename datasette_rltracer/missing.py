@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Base400, Forbidden, NotFound, Response
+from datasette.utils.asgi import Base400, Forbidden, NotFound, Request, Response
 
 from .access import permitted_index_at, permitted_indexes
 from .addresses import group_url, overview_url, run_url, step_url, trajectory_url
@@ -18,6 +18,9 @@ from .browsing import browse_url, browsed_database
 from .edge import HEADERS
 from .frame import render, step_words
 from .text import plain
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 Way = tuple[str, str]  # words, address
 OWN = "/-/rltracer"
@@ -37,7 +40,7 @@ select (select min(id) from {table}), (select max(id) from {table}),
 """
 
 
-class NotThere(NotFound):  # type: ignore[misc]
+class NotThere(NotFound):
     """What an address names is not there; `ways` lead to what is, in this database."""
 
     def __init__(self, sentence: str, database: str | None = None, ways: Sequence[Way] = ()) -> None:
@@ -45,7 +48,7 @@ class NotThere(NotFound):  # type: ignore[misc]
         self.database, self.ways = database, list(ways)
 
 
-async def no_run(datasette: Any, database: str, asked: int | str) -> NotThere:
+async def no_run(datasette: Datasette, database: str, asked: int | str) -> NotThere:
     """Return what to raise for a run that there is not, by its number or its name; the runs are named."""
     runs = await ask(datasette, database, _runs)
     said = f"number {asked}" if isinstance(asked, int) else f"named {_shown(asked)}"
@@ -53,7 +56,7 @@ async def no_run(datasette: Any, database: str, asked: int | str) -> NotThere:
     return NotThere(sentence, database, _to_runs(datasette, database, runs))
 
 
-async def no_step(datasette: Any, database: str, run: int, step: int | None) -> NotThere:
+async def no_step(datasette: Datasette, database: str, run: int, step: int | None) -> NotThere:
     """Return what to raise for a step that a run has not: its first, its last and the nearest ones are named."""
 
     def find(connection: sqlite3.Connection) -> Any:
@@ -71,7 +74,7 @@ async def no_step(datasette: Any, database: str, run: int, step: int | None) -> 
     return NotThere(f"The run {plain(name[0])} has no {what}.", database, ways)
 
 
-async def no_group(datasette: Any, database: str, group: int) -> NotThere:
+async def no_group(datasette: Datasette, database: str, group: int) -> NotThere:
     """Return what to raise for a prompt group that an index has not; the nearest numbers and the runs are named."""
     return await _no_row(
         datasette,
@@ -81,7 +84,7 @@ async def no_group(datasette: Any, database: str, group: int) -> NotThere:
     )
 
 
-async def no_trajectory(datasette: Any, database: str, trajectory: int) -> NotThere:
+async def no_trajectory(datasette: Datasette, database: str, trajectory: int) -> NotThere:
     """Return what to raise for a trajectory that an index has not; the nearest numbers and the runs are named."""
     return await _no_row(
         datasette,
@@ -91,7 +94,7 @@ async def no_trajectory(datasette: Any, database: str, trajectory: int) -> NotTh
     )
 
 
-async def no_recorded_id(datasette: Any, database: str, run: str, uid: str) -> NotThere:
+async def no_recorded_id(datasette: Datasette, database: str, run: str, uid: str) -> NotThere:
     """Return what to raise for a permanent link that leads nowhere; `run` is a name, else a number."""
 
     def find(connection: sqlite3.Connection) -> Any:
@@ -113,7 +116,7 @@ def nearest(found: Sequence[int | None], way: Callable[[int], Way]) -> list[Way]
     return [(f"{words}, {said[number]}", url) for number in sorted(said) for words, url in [way(number)]]
 
 
-async def answer(datasette: Any, request: Any, exception: Exception) -> Response | None:
+async def answer(datasette: Datasette, request: Request, exception: Exception) -> Response | None:
     """Answer a visitor who asked for a page of ours that is not there; None where that is for Datasette to do."""
     path = request.scope.get("route_path") or request.path
     if not isinstance(exception, NotFound) or path.endswith(".json") or not f"{path}/".startswith(f"{OWN}/"):
@@ -133,7 +136,7 @@ async def answer(datasette: Any, request: Any, exception: Exception) -> Response
     return response
 
 
-async def _elsewhere(datasette: Any, request: Any, exception: NotFound) -> NotThere:
+async def _elsewhere(datasette: Datasette, request: Request, exception: NotFound) -> NotThere:
     """Return what there is in place of a database that is no index, or of an address that no page of ours has."""
     path = (request.scope.get("route_path") or request.path).removeprefix(OWN).strip("/")
     # Datasette's own sentence is about its pages of databases and tables, where nobody looked for one.
@@ -150,7 +153,9 @@ async def _elsewhere(datasette: Any, request: Any, exception: NotFound) -> NotTh
     return NotThere(sentence if ways or path else "No index of rollouts that you may see is served here.", None, ways)
 
 
-async def _no_row(datasette: Any, database: str, asked: tuple[str, str, int], url: Callable[[int], str]) -> NotThere:
+async def _no_row(
+    datasette: Datasette, database: str, asked: tuple[str, str, int], url: Callable[[int], str]
+) -> NotThere:
     table, what, number = asked
 
     def find(connection: sqlite3.Connection) -> Any:
@@ -165,7 +170,7 @@ def _runs(connection: sqlite3.Connection) -> list[tuple[int, str]]:
     return connection.execute(RUNS, (MOST_RUNS,)).fetchall()
 
 
-def _to_runs(datasette: Any, database: str, runs: Sequence[tuple[int, str]]) -> list[Way]:
+def _to_runs(datasette: Datasette, database: str, runs: Sequence[tuple[int, str]]) -> list[Way]:
     return [(f"the run {plain(name)}, number {number}", run_url(datasette, database, number)) for number, name in runs]
 
 

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import NotFound, Response
+from datasette.utils.asgi import NotFound, Request, Response
 
 from rltracer_sqlite.amounts import size
 from rltracer_sqlite.browse import ALL_STEPS, needs_reading, parse_step, run_steps, why_nothing_is_read
@@ -28,6 +28,9 @@ from .hosts import is_from_elsewhere
 from .missing import NotThere, nearest
 from .text import plain
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 
 class NoSuchStep(Exception):
     """A run has no step of a number; it has these."""
@@ -37,7 +40,7 @@ class NoSuchStep(Exception):
         self.steps = sorted(steps)
 
 
-async def open_page(datasette: Any, request: Any) -> Response:
+async def open_page(datasette: Datasette, request: Request) -> Response:
     """Lead to a step that has been read; else have it read, and answer with how far that is."""
     browser, database = await permitted_browser(datasette, request)
     refuse_unknown_options(request, ("again", "waited"))
@@ -76,7 +79,7 @@ async def open_page(datasette: Any, request: Any) -> Response:
     return await _waiting(datasette, request, database, browser, path, job)
 
 
-def _no_step(datasette: Any, database: str, path: str, step: int | None, steps: Sequence[int]) -> NotThere:
+def _no_step(datasette: Datasette, database: str, path: str, step: int | None, steps: Sequence[int]) -> NotThere:
     """Return what to raise for a step that a run below the folder has not; the nearest ones are named."""
     before = [number for number in steps if step is not None and number < step]
     after = [number for number in steps if step is not None and number > step]
@@ -86,7 +89,9 @@ def _no_step(datasette: Any, database: str, path: str, step: int | None, steps: 
     return NotThere("This run has no such step.", database, ways)
 
 
-async def _waiting(datasette: Any, request: Any, database: str, browser: Browser, path: str, job: Job) -> Response:
+async def _waiting(
+    datasette: Datasette, request: Request, database: str, browser: Browser, path: str, job: Job
+) -> Response:
     ahead = sum(other.state not in (DONE, FAILED) for other in browser.reader.jobs.values()) - 1
     what = {ALL_STEPS: "all steps", NO_STEP: "the files"}.get(job.step, f"step {job.step}")
     context = {
@@ -106,7 +111,7 @@ async def _waiting(datasette: Any, request: Any, database: str, browser: Browser
     return await render(datasette, request, database, "browse_wait.html", context, 409 if context["failed"] else 202)
 
 
-async def _to_step(datasette: Any, database: str, root: Path, path: str, step: str) -> Response:
+async def _to_step(datasette: Datasette, database: str, root: Path, path: str, step: str) -> Response:
     run = await run_id(datasette, database, root)
     if run is None:
         return Response.redirect(browse_url(datasette, database, path))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 from markupsafe import Markup
 
 from rltracer_sqlite.index.states import state_words
@@ -15,12 +15,16 @@ from rltracer_sqlite.index.totals import TOTALS, WEIGHTED
 
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
+from .edge import Route
 from .filter_names import refuse_unknown_options
 from .frame import render
 from .lists import Query, answers
 from .live import live_overview
 from .marks import Point, rate_bar, spark
 from .text import plain
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 RUNS_ON_A_PAGE = 100
 INFINITE = re.compile(r"(?<=[\[,])-?Inf(?=[],])")
@@ -79,7 +83,7 @@ def run_query(run: int) -> Query:
     return Query(f"{RUNS}where r.id = :run_id", {"run_id": run})
 
 
-async def overview_page(datasette: Any, request: Any) -> Response:
+async def overview_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the runs of an index."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
     refuse_unknown_options(request, ("start",))
@@ -101,12 +105,12 @@ async def overview_page(datasette: Any, request: Any) -> Response:
     return await render(datasette, request, database, "overview.html", context)
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the addresses of this page and what answers them."""
     return [(DATABASE + r"/?$", overview_page)]
 
 
-def described_run(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
+def described_run(datasette: Datasette, database: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return a run's row with its addresses, its state in words and its curves."""
     points, split = sorted(_listed(row["curve"])), row["split"] or ""
     totals = {one[0]: Total(*one) for one in sorted(_listed(row["splits"]))}

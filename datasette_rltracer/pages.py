@@ -7,11 +7,11 @@ import json
 import math
 import sqlite3
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import NotFound, Response
+from datasette.utils.asgi import NotFound, Request, Response
 
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.model import Trajectory
@@ -23,6 +23,7 @@ from .access import DATABASE, PLUGIN, integer, permitted_index
 from .addresses import trajectory_url
 from .bounds import LARGE_RECORD, LARGEST_RECORD, RecordTooLarge, ask, gates, load_for_page, room_for
 from .branches import branches_of
+from .edge import Route
 from .frame import render
 from .group_selection import order_words, refuse_unknown, selections
 from .lens import read_lens
@@ -34,6 +35,9 @@ from .selection import NO_NEIGHBOURS, in_words, neighbours
 from .stream import PatientResponse
 from .text import reindented
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 RECORD_LIMIT = LARGEST_RECORD  # bytes of a record that are sent as they are
 SHOWN = ("runs", "shards", "prompt_groups", "annotations")  # besides the trajectory itself
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
@@ -44,7 +48,7 @@ LOCKED_DOWN = {
 }
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the addresses of these pages and what answers them."""
     return [
         (DATABASE + r"/trajectory/(?P<id>\d+)$", trajectory_page),
@@ -54,7 +58,7 @@ def routes() -> list[tuple[str, Any]]:
     ]
 
 
-async def trajectory_page(datasette: Any, request: Any) -> Response:
+async def trajectory_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why."""
     database = await permitted_index(datasette, request, *SHOWN)
     found = await _find(datasette, database, request)
@@ -66,7 +70,7 @@ async def trajectory_page(datasette: Any, request: Any) -> Response:
     return await render(datasette, request, database, "trajectory.html", context, found.status)
 
 
-async def _beside(datasette: Any, database: str, request: Any, found: Found) -> Found:
+async def _beside(datasette: Datasette, database: str, request: Request, found: Found) -> Found:
     """Return what was found, with its prompt group and its neighbours under the filters and orders of the address."""
     key, row = found.row["prompt_group_id"], found.row
     if key is None:
@@ -88,7 +92,7 @@ async def _beside(datasette: Any, database: str, request: Any, found: Found) -> 
     )
 
 
-async def trajectory_json(datasette: Any, request: Any) -> Response:
+async def trajectory_json(datasette: Datasette, request: Request) -> Response:
     """Answer with the decoded trajectory: one branch's messages, what its record says, and its branches."""
     database = await permitted_index(datasette, request, *SHOWN)
     await refuse_unknown(datasette, database, request)
@@ -99,7 +103,7 @@ async def trajectory_json(datasette: Any, request: Any) -> Response:
     return await asyncio.to_thread(_json, value)
 
 
-async def trajectory_record(datasette: Any, request: Any) -> Response:
+async def trajectory_record(datasette: Datasette, request: Request) -> Response:
     """Answer with the record's bytes as plain text, or with line breaks added to them (`?pretty=1`)."""
     database = await permitted_index(datasette, request, *SHOWN)
     await refuse_unknown(datasette, database, request)
@@ -125,7 +129,7 @@ def _with_line_breaks(raw: bytes) -> bytes:
     return reindented(raw.decode("utf-8", "replace")).encode()
 
 
-async def permanent_link(datasette: Any, request: Any) -> Response:
+async def permanent_link(datasette: Datasette, request: Request) -> Response:
     """Send the visitor from a run's name or number and a recorded id to the page of the trajectory that has it now."""
     database = await permitted_index(datasette, request, *SHOWN)
     run, uid = (tilde_decode(unquote(request.url_vars[name])) for name in ("run", "uid"))
@@ -136,7 +140,7 @@ async def permanent_link(datasette: Any, request: Any) -> Response:
     return Response.redirect(trajectory_url(datasette, database, found) + query)
 
 
-async def _find(datasette: Any, database: str, request: Any) -> Found:
+async def _find(datasette: Datasette, database: str, request: Request) -> Found:
     identity = integer(request.url_vars["id"])
     config = compat.plugin_config(datasette, PLUGIN, database)
     attached = datasette.databases[database]
@@ -180,7 +184,7 @@ def explained(error: Exception) -> tuple[str, int]:
     return said, 404 if isinstance(error.__context__, FileNotFoundError) else 409
 
 
-def _branch(trajectory: Trajectory | None, request: Any) -> int:
+def _branch(trajectory: Trajectory | None, request: Request) -> int:
     """Return the branch that is asked for, counted from 1; the last one where none is."""
     branches = len(branches_of(trajectory)) if trajectory is not None else 1
     asked = request.args.get("branch")

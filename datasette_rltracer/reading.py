@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.model import Trajectory
 
@@ -21,6 +21,9 @@ from .raw_text import read_raw_page
 from .rows import Episode, Group
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 MOST_ERRORS = 20
 MOST_TOOLS = 200
@@ -56,7 +59,7 @@ class Error:
 
 
 def reading_context(
-    datasette: Any, database: str, found: Found, branch: int, args: Any, lens: LensPage | None = None
+    datasette: Datasette, database: str, found: Found, branch: int, args: Any, lens: LensPage | None = None
 ) -> dict[str, Any]:
     """Return the context of the page of a trajectory; `lens` is what the view of its tokens shows."""
     row, trajectory = found.row, found.trajectory
@@ -127,13 +130,13 @@ def _found_context(found: Found) -> dict[str, Any]:
 
 def view_of(args: Any) -> str:
     """Return the view that an address asks for."""
-    asked: str | None = args.get("view")
+    asked = args.get("view")
     return asked if asked in VIEWS else VIEWS[0]
 
 
 def unknown_views(args: Any, lens: LensPage | None = None) -> list[str]:
     """Return a sentence for the view or lens of an address where there is no such one, with what is shown instead."""
-    asked = [("view", args.get("view"), VIEWS[0], VIEWS)]
+    asked: list[tuple[str, str | None, str, Sequence[str]]] = [("view", args.get("view"), VIEWS[0], VIEWS)]
     if lens and lens.lens:
         asked.append(("lens", args.get("lens"), lens.lens, LENS_NAMES))
     return [

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import NotFound, Response
+from datasette.utils.asgi import NotFound, Request, Response
 
 from rltracer_sqlite.amounts import size
 from rltracer_sqlite.browse import ALL_STEPS, run_steps
@@ -27,6 +27,9 @@ from .filter_names import refuse_unknown_options
 from .frame import render
 from .hosts import is_from_elsewhere
 from .lists import Query, answers
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 RUNS_ON_A_PAGE = 200
 STEPS_ON_A_PAGE = 500
@@ -57,7 +60,7 @@ from runs r left join steps s on s.run_id = r.id group by r.id
 """
 
 
-async def runs_page(datasette: Any, request: Any) -> Response:
+async def runs_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the runs below the folder."""
     browser, database = await permitted_browser(datasette, request)
     refuse_unknown_options(request, ("q", "start", "again"))
@@ -108,7 +111,7 @@ async def runs_page(datasette: Any, request: Any) -> Response:
     return await render(datasette, request, database, "browse.html", context)
 
 
-async def steps_page(datasette: Any, request: Any) -> Response:
+async def steps_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the steps of a run: which of them have been read, and which can be."""
     browser, database = await permitted_browser(datasette, request)
     refuse_unknown_options(request, ("start",))
@@ -163,7 +166,7 @@ def _steps(root: Path, tokenizer: str | None) -> list[StepFiles]:
 
 
 def _step(
-    datasette: Any, database: str, browser: Browser, path: str, files: StepFiles, row: Mapping[str, Any] | None
+    datasette: Datasette, database: str, browser: Browser, path: str, files: StepFiles, row: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     key = step_key(files.step)
     job = browser.reader.job(path, key) or browser.reader.job(path, ALL_STEPS)

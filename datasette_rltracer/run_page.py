@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.index.states import COMPLETE, state_words
 
 from . import charts, compat
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import group_url, row_url, run_url, step_url, table_url
+from .edge import Route
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
 from .lists import Answer, Query, answers
@@ -21,13 +22,16 @@ from .missing import no_run
 from .overview import described_run, run_query
 from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
-def routes() -> list[tuple[str, Any]]:
+
+def routes() -> list[Route]:
     """Return the addresses of this page and what answers them."""
     return [(DATABASE + r"/run/(?P<run>\d+)$", run_page)]
 
 
-async def run_page(datasette: Any, request: Any) -> Response:
+async def run_page(datasette: Datasette, request: Request) -> Response:
     """Answer with what an index knows of a run."""
     database = await permitted_index(
         datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups", "problems"
@@ -63,7 +67,7 @@ async def run_page(datasette: Any, request: Any) -> Response:
     return await render(datasette, request, database, "run.html", context)
 
 
-def _rows(datasette: Any, database: str, run: int, lists: dict[str, Answer]) -> dict[str, Any]:
+def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer]) -> dict[str, Any]:
     """Return the rows of the lists with their addresses and drawings."""
     where, envs = (datasette, database), lists["envs"]
     return {
@@ -77,7 +81,7 @@ def _rows(datasette: Any, database: str, run: int, lists: dict[str, Answer]) -> 
     }
 
 
-def _addresses(datasette: Any, database: str, run: int, start: int) -> dict[str, str]:
+def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dict[str, str]:
     where = (datasette, database)
     return {
         "silent_url": table_url(*where, "prompt_groups", run_id=run, zero_variance=1),
@@ -97,14 +101,14 @@ def _no_problems(state: list[str]) -> str:
     return f"No problem in what was read; {', '.join(state)}."
 
 
-def _problems_url(datasette: Any, database: str, run: dict[str, Any]) -> str:
+def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]) -> str:
     """Return the address of the table of a run's problems; of all problems, where too many of its files have some."""
     files = [str(one) for one in json.loads(run["files_with_problems"])]
     chosen = [("shard_id__in", ",".join(files))] if 0 < len(files) <= MOST_FILES else []
     return table_url(datasette, database, "problems", chosen)
 
 
-async def _charts(datasette: Any, request: Any, database: str, run: int) -> Any:
+async def _charts(datasette: Datasette, request: Request, database: str, run: int) -> Any:
     """Return the run's charts, or None for a visitor who may not see all that they are drawn from.
 
     An index made before there were charts has no sums to draw them from.
@@ -117,7 +121,7 @@ async def _charts(datasette: Any, request: Any, database: str, run: int) -> Any:
     return await charts.charts_fragment(datasette, request, database, run)
 
 
-def _step(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
     split = [] if row["split"] is None else [("split", row["split"])]
     return {
         **row,
@@ -126,7 +130,7 @@ def _step(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[
     }
 
 
-def _env(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+def _env(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
     place = {"run_id": run, "env": row["env"], "split": row["split"]}
     return {
         **row,
@@ -136,7 +140,7 @@ def _env(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[s
     }
 
 
-def _prompts(datasette: Any, database: str, run: int, found: Answer) -> list[dict[str, Any]]:
+def _prompts(datasette: Datasette, database: str, run: int, found: Answer) -> list[dict[str, Any]]:
     return [
         {
             **row,
@@ -153,7 +157,7 @@ def _prompts(datasette: Any, database: str, run: int, found: Answer) -> list[dic
     ]
 
 
-def _error(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+def _error(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
         "url": table_url(datasette, database, "trajectories", run_id=run, error_type=row["error_type"]),
@@ -162,5 +166,5 @@ def _error(datasette: Any, database: str, run: int, row: dict[str, Any]) -> dict
     }
 
 
-def _problem(datasette: Any, database: str, row: dict[str, Any]) -> dict[str, Any]:
+def _problem(datasette: Datasette, database: str, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "url": row_url(datasette, database, "shards", row["shard_id"])}

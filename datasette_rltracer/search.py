@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.search import (
     NEWEST_FIRST,
@@ -21,6 +21,7 @@ from rltracer_sqlite.search.tables import TEXT_TABLE
 from .access import DATABASE, permitted_index, place
 from .addresses import own_url, table_url
 from .bounds import ask
+from .edge import Route
 from .export import export_url
 from .filter_names import refuse_unknown_filters
 from .frame import render
@@ -28,6 +29,9 @@ from .indexes import offer_search
 from .lists import Query, answers
 from .selection import Selection, in_words, read_selection
 from .snippets import read_snippets
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 RESULTS_ON_A_PAGE = 20
 LONGEST_SHOWN = 200  # characters of a search in the title
@@ -43,17 +47,19 @@ FIELDS = ("success", "split", "step__gte", "step__lte")
 SPLITS = "select distinct split from steps where split is not null order by split limit 50"
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the address of this page and what answers it."""
     return [(DATABASE + r"/search$", search_page)]
 
 
-def search_url(datasette: Any, database: str, text: str | None = None, pairs: Sequence[tuple[str, Any]] = ()) -> str:
+def search_url(
+    datasette: Datasette, database: str, text: str | None = None, pairs: Sequence[tuple[str, Any]] = ()
+) -> str:
     """Return the address of the search for a text, among the trajectories that pass the filters of `pairs`."""
     return own_url(datasette, database, "search", [("q", text), *pairs])
 
 
-async def search_page(datasette: Any, request: Any) -> Response:
+async def search_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the trajectories that a search finds. A search that cannot be asked says why, in one sentence."""
     database = await permitted_index(datasette, request, "runs", "steps", "shards", TEXT_TABLE)
     text = (request.args.get("q") or "").strip()
@@ -89,7 +95,7 @@ async def search_page(datasette: Any, request: Any) -> Response:
 
 
 async def _results(
-    datasette: Any, request: Any, database: str, selection: Selection, text: str, match: str, start: int
+    datasette: Datasette, request: Request, database: str, selection: Selection, text: str, match: str, start: int
 ) -> dict[str, Any]:
     listed, summary = await answers(
         datasette, request, database, results_query(selection, match, start), summary_query(selection, match)

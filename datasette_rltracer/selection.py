@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from datasette.filters import Filters
 from datasette.utils import escape_sqlite
-from datasette.utils.asgi import BadRequest
+from datasette.utils.asgi import BadRequest, Request
 
 from .filter_names import is_filter
 from .lists import Query
@@ -88,7 +88,7 @@ class Selection:
         return replace(self, order=None if following == self.usual else following)
 
 
-def read_selection(request: Any, table: str, columns: Iterable[str], others: Iterable[str] = ()) -> Selection:
+def read_selection(request: Request, table: str, columns: Iterable[str], others: Iterable[str] = ()) -> Selection:
     """Return the selection of rows of a table that the address of a request asks for.
 
     Filters on what is no column of the table, or on one of `others`, belong to somebody else and are left out.

@@ -5,20 +5,24 @@ They exist only where the plugin's configuration has `browse`, which names the f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from .access import may_view
 from .browser import SHOWN, browser_of
 from .browsing import browse_config, browse_url
+from .edge import Route
 from .open_step import open_page
 from .run_lists import runs_page, steps_page
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 BROWSE = r"^/-/rltracer/(?P<database>[^/]+)/browse"
 
 
-def routes(datasette: Any) -> list[tuple[str, Any]]:
+def routes(datasette: Datasette) -> list[Route]:
     """Return the addresses of these pages and what answers them; none where they are not configured."""
     if browse_config(datasette) is None:
         return []
@@ -30,7 +34,7 @@ def routes(datasette: Any) -> list[tuple[str, Any]]:
     ]
 
 
-async def first_page(datasette: Any, request: Any) -> Response:
+async def first_page(datasette: Datasette, request: Request) -> Response:
     """Lead to the list of runs."""
     database = browser_of(datasette).database
     await may_view(datasette, request, database, *SHOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -17,6 +17,9 @@ from .access import PLUGIN
 from .addresses import trajectory_url
 from .bounds import ask
 from .text import visible
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 LONGEST_FIND = 80  # characters of a match that the trajectory's own search is given
 
@@ -34,7 +37,9 @@ class Snippet:
     problem: str | None = None
 
 
-async def read_snippets(datasette: Any, database: str, rows: Sequence[Mapping[str, Any]], match: str) -> list[Snippet]:
+async def read_snippets(
+    datasette: Datasette, database: str, rows: Sequence[Mapping[str, Any]], match: str
+) -> list[Snippet]:
     """Return for each row of `trajectories` what a FTS5 query matches in its record."""
     attached = datasette.databases[database]
     config = compat.plugin_config(datasette, PLUGIN, database)
@@ -46,17 +51,19 @@ async def read_snippets(datasette: Any, database: str, rows: Sequence[Mapping[st
     return [_snippet(datasette, database, row["id"], hit) for row, hit in zip(rows, hits, strict=True)]
 
 
-def _snippet(datasette: Any, database: str, number: int, hit: Hit) -> Snippet:
+def _snippet(datasette: Datasette, database: str, number: int, hit: Hit) -> Snippet:
     if hit.problem is not None:
         return Snippet(trajectory_url(datasette, database, number), problem=hit.problem)
     # The page of the trajectory finds text as it stands, so it gets the words of the first match.
     first, last = hit.marks[0]
-    asked = {
-        "find": " ".join(hit.text[first:last].split())[:LONGEST_FIND],
-        "branch": hit.place.branch if hit.place and hit.branches > 1 else None,
-        "message": hit.place.message if hit.place else None,
-    }
-    address = trajectory_url(datasette, database, number, **asked)
+    address = trajectory_url(
+        datasette,
+        database,
+        number,
+        find=" ".join(hit.text[first:last].split())[:LONGEST_FIND],
+        branch=hit.place.branch if hit.place and hit.branches > 1 else None,
+        message=hit.place.message if hit.place else None,
+    )
     return Snippet(
         f"{address}#found-{hit.place.message}" if hit.place else address,
         marked(hit.text, hit.marks),

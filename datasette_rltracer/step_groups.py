@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -15,6 +15,9 @@ from .lists import Answer
 from .marks import cell, length_bar, rate_bar, rate_cell
 from .selection import Selection, at
 from .text import visible
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class GroupRow:
     cells: Sequence[Markup]
 
 
-def group_rows(datasette: Any, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[GroupRow]:
+def group_rows(datasette: Datasette, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[GroupRow]:
     """Return the rows of the table; each leads to its group under the same filters."""
     longest = max((row["tokens_mean"] or 0 for row in rows), default=0)
     carried = selection.pairs

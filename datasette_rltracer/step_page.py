@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import Response
+from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import files_in_words
 
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, run_url, step_url, table_url
+from .edge import Route
 from .export import export_url
 from .filter_names import refuse_unknown_filters
 from .frame import render, step_words, trail
@@ -21,16 +22,19 @@ from .selection import Selection, at, in_words, read_selection
 from .step_groups import buckets_context, filter_form, group_rows
 from .step_queries import GROUPS_ON_A_PAGE, page_queries
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 MOST_ON_A_PAGE = 2_000
 OWN = ("start", "_size")  # what an address can ask for besides filters and an order
 
 
-def routes() -> list[tuple[str, Any]]:
+def routes() -> list[Route]:
     """Return the addresses of this page and what answers them."""
     return [(DATABASE + rf"/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})$", step_page)]
 
 
-async def step_page(datasette: Any, request: Any) -> Response:
+async def step_page(datasette: Datasette, request: Request) -> Response:
     """Answer with the prompt groups of a step."""
     database = await permitted_index(
         datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups", "problems"
@@ -70,7 +74,7 @@ async def step_page(datasette: Any, request: Any) -> Response:
 
 
 def _step_context(
-    datasette: Any, database: str, where: tuple[int, int | None], rows: list[dict[str, Any]], selection: Selection
+    datasette: Datasette, database: str, where: tuple[int, int | None], rows: list[dict[str, Any]], selection: Selection
 ) -> dict[str, Any]:
     """Return what is said of the whole step, or of the split that is chosen, and the addresses beside it."""
     (run, step), row = where, rows[0]
@@ -97,11 +101,11 @@ def _step_context(
         "form_url": step_url(datasette, database, run, step),
         "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
         "rows_url": export_url(datasette, database, "prompt_groups", selection.filters),
-        "trajectories_url": table_url(datasette, database, "trajectories", run_id=run, step=step, **chosen),
+        "trajectories_url": table_url(datasette, database, "trajectories", (), run_id=run, step=step, **chosen),
     }
 
 
-def _files_context(datasette: Any, database: str, run: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _files_context(datasette: Datasette, database: str, run: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what is said of the files of the step that gave no trajectory: those that could not be read, else all."""
     unread = [row for row in rows if row["state"] == "unread"]
     return {
@@ -111,7 +115,7 @@ def _files_context(datasette: Any, database: str, run: int, rows: list[dict[str,
     }
 
 
-async def _selection(datasette: Any, database: str, request: Any, run: int, step: int | None) -> Selection:
+async def _selection(datasette: Datasette, database: str, request: Request, run: int, step: int | None) -> Selection:
     columns = await datasette.databases[database].table_columns("prompt_groups")
     refuse_unknown_filters(request, "prompt_groups", columns, OWN)
     asked = read_selection(request, "prompt_groups", columns, others=("run_id", "step"))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from datasette.utils.asgi import Response
 
 Made = TypeVar("Made")
+Message = dict[str, Any]  # of ASGI, as are the functions that give and take one
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 STALL_SECONDS = 60.0  # a visitor may take this long for a piece
 PIECE_BYTES = 1 << 18
 
@@ -26,16 +29,16 @@ class VisitorStalled(Exception):
 class Visitor:
     """Whether the visitor of a request is still there. Close it when the request has been answered."""
 
-    def __init__(self, receive: Callable[[], Any]) -> None:
+    def __init__(self, receive: Receive) -> None:
         self.left = threading.Event()  # asked by the thread that does the work
         self.task = asyncio.ensure_future(self._watch(receive))
 
-    async def _watch(self, receive: Callable[[], Any]) -> None:
+    async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         self.left.set()
 
-    def stay_or_raise(self, *_: Any) -> None:
+    def stay_or_raise(self, *_: object) -> None:
         """Raise VisitorLeft where the visitor has gone; takes whatever a progress callback is told."""
         if self.left.is_set():
             raise VisitorLeft
@@ -50,12 +53,13 @@ class Visitor:
         self.task.cancel()
 
 
-class PatientResponse(Response):  # type: ignore[misc]
+class PatientResponse(Response):
     """An answer that is sent piece by piece to a visitor who reads it, and no longer."""
 
+    body: bytes
     on_end: Callable[[], None] = staticmethod(lambda: None)
 
-    async def asgi_send(self, send: Callable[[dict[str, Any]], Any]) -> None:
+    async def asgi_send(self, send: Send) -> None:
         try:
             await _started(self, send)
             for start in range(0, len(self.body), PIECE_BYTES):
@@ -67,7 +71,7 @@ class PatientResponse(Response):  # type: ignore[misc]
             self.on_end()
 
 
-class StreamingResponse(Response):  # type: ignore[misc]
+class StreamingResponse(Response):
     """A download whose bytes come from a blocking iterator. It closes the iterator, `opened` and the watch.
 
     A visitor who stops reading without leaving is taken for gone after STALL_SECONDS.
@@ -77,7 +81,7 @@ class StreamingResponse(Response):  # type: ignore[misc]
         self,
         chunks: Iterator[bytes],
         visitor: Visitor,
-        opened: AbstractContextManager[Any],
+        opened: AbstractContextManager[object],
         filename: str,
         content_type: str,
         on_end: Callable[[], None] = lambda: None,
@@ -89,7 +93,7 @@ class StreamingResponse(Response):  # type: ignore[misc]
         self.headers["x-content-type-options"] = "nosniff"
         self.headers["cache-control"] = "no-store"
 
-    async def asgi_send(self, send: Callable[[dict[str, Any]], Any]) -> None:
+    async def asgi_send(self, send: Send) -> None:
         try:
             await self._send(send)
         except (VisitorLeft, VisitorStalled):
@@ -101,7 +105,7 @@ class StreamingResponse(Response):  # type: ignore[misc]
             finally:
                 self.on_end()
 
-    async def _send(self, send: Callable[[dict[str, Any]], Any]) -> None:
+    async def _send(self, send: Send) -> None:
         await _started(self, send)
         while not self.visitor.left.is_set():
             chunk = await self.visitor.run(next, self.chunks, None)
@@ -123,13 +127,13 @@ class StreamingResponse(Response):  # type: ignore[misc]
             close()
 
 
-async def _started(answer: Any, send: Callable[[dict[str, Any]], Any]) -> None:
+async def _started(answer: Response, send: Send) -> None:
     headers = {**answer.headers, "content-type": answer.content_type}
     pairs = [[name.encode("latin-1"), value.encode("latin-1")] for name, value in headers.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
 
 
-async def _taken(send: Callable[[dict[str, Any]], Any], piece: bytes) -> None:
+async def _taken(send: Send, piece: bytes) -> None:
     """Send a piece. Raises VisitorStalled where the visitor does not take it."""
     try:
         await asyncio.wait_for(send({"type": "http.response.body", "body": piece, "more_body": True}), STALL_SECONDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .addresses import (
     compare_url,
@@ -17,6 +17,9 @@ from .addresses import (
     trajectory_url,
 )
 
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
 LONGEST_NAMES = 1_000  # characters of the name of a run and a recorded id
 
 
@@ -24,7 +27,12 @@ class Links:
     """The addresses around one trajectory. `carried` are filters that other trajectories and groups are to pass."""
 
     def __init__(
-        self, datasette: Any, database: str, row: Mapping[str, Any], carried: Sequence[tuple[str, str]], **place: Any
+        self,
+        datasette: Datasette,
+        database: str,
+        row: Mapping[str, Any],
+        carried: Sequence[tuple[str, str]],
+        **place: Any,
     ) -> None:
         self._where = (datasette, database)
         self._row, self._carried, self._place = row, carried, place

@@ -43,7 +43,7 @@ def test_the_same_files_make_the_same_bytes_and_hold_what_they_should(
     again = build(copy, tmp_path / "two", monkeypatch)
     assert [path.read_bytes() for path in again] == [sdist.read_bytes(), wheel.read_bytes()]
     assert sdist_faults(sdist) == wheel_faults(wheel) == []
-    assert "rltracer_sqlite/py.typed" in distributions.read_wheel(wheel)
+    assert {"datasette_rltracer/py.typed", "rltracer_sqlite/py.typed"} <= set(distributions.read_wheel(wheel))
     assert f"## {version_of(wheel)}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
