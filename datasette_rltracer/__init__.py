@@ -20,7 +20,7 @@ from . import (
     charts,
     compare,
     edge,
-    export,
+    export_formats,
     export_page,
     facets,
     find_marks,
@@ -79,7 +79,7 @@ def asgi_wrapper(datasette: Datasette) -> Callable[[App], App]:
 
 @hookimpl
 def register_output_renderer(datasette: Datasette) -> list[dict[str, Any]]:
-    return export.renderers()
+    return export_formats.renderers()
 
 
 @hookimpl

@@ -1,16 +1,12 @@
-"""Training data from a table: what the visitor sees of `trajectories` or `prompt_groups`, through the exporter.
-
-`/db/trajectories.sft?<filters>` answers with rows for SFT, `.rl` with prompts and `.preference` with pairs. The
-filters are Datasette's own, and Datasette itself applies them, as the visitor.
-"""
+"""Training data from a table: what the visitor sees of `trajectories` or `prompt_groups`, through the exporter."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Request, Response
+from datasette.utils.asgi import BadRequest, Forbidden, Request, Response
 
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
 from rltracer_sqlite.index.database import IndexFileError
@@ -19,13 +15,11 @@ from rltracer_sqlite.sources.base import SourceError
 
 from . import compat
 from .addresses import own_url
-from .bounds import Busy, gates
+from .bounds import gates
 from .compat import Actor
-from .edge import refused as turned_away
-from .edge import within
-from .export_options import MODES, TABLES, filters, preferences, refuse_unknown
+from .export_options import TABLES, filters, preferences, refuse_unknown
 from .export_rows import may_read, run_specs
-from .indexes import is_known_index, is_rollout_index
+from .indexes import is_rollout_index
 from .stream import StreamingResponse, Visitor, VisitorLeft
 
 if TYPE_CHECKING:
@@ -33,16 +27,6 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = "application/x-ndjson; charset=utf-8"
 LABEL = "Export training data"
-
-
-def renderers() -> list[dict[str, Any]]:
-    """Return an output renderer per kind of training data, for `register_output_renderer`."""
-    return [{"extension": mode, "render": _renderer(mode), "can_render": can_render} for mode in MODES]
-
-
-def can_render(datasette: Datasette, database: str, table: str | None, view_name: str) -> bool:
-    """Say whether a page offers training data: the tables of an index that trajectories can be chosen in."""
-    return view_name == "table" and table in TABLES and is_known_index(datasette, database)
 
 
 async def table_entries(
@@ -61,29 +45,6 @@ async def table_entries(
 def export_url(datasette: Datasette, database: str, table: str, pairs: Sequence[tuple[str, str]]) -> str:
     """Return the address of the export page for the rows of a table that pass these filters."""
     return own_url(datasette, database, "export", [("_table", table), *pairs])
-
-
-def _renderer(mode: str) -> Callable[..., Any]:
-    async def render(datasette: Datasette, request: Request, database: str, table: str | None, view_name: str) -> Any:
-        if view_name != "table" or table not in TABLES or not await is_rollout_index(datasette, database):
-            raise NotFound("Training data is made of the tables trajectories and prompt_groups of an index.")
-        try:
-            return await within(datasette, database, download(datasette, request, database, table, mode))
-        except BadRequest as error:
-            if "text/html" not in (request.headers.get("accept") or ""):
-                raise
-            return await in_the_form(datasette, request, database, table, str(error))
-        except Busy as error:
-            return turned_away(error)
-
-    return render
-
-
-async def in_the_form(datasette: Datasette, request: Request, database: str, table: str, problem: str) -> Response:
-    """Answer a person whose download is refused with the form as it was filled in, and the reason."""
-    from .export_page import form_page  # it is made of this module
-
-    return await form_page(datasette, request, database, table, problem, 400)
 
 
 async def download(datasette: Datasette, request: Request, database: str, table: str, mode: str) -> Response:

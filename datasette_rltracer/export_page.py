@@ -37,6 +37,8 @@ from .stream import Visitor
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
+Choice = tuple[int | str, str]  # a value, and what is said of it
+
 # What a download without these preferences takes, where an empty choice would look like another one.
 DOWNLOADED = {"_acceptance": "any", "_order": "sample"}
 ROWS_SHOWN = 2
@@ -115,7 +117,9 @@ def selected_words(told: Mapping[str, Any]) -> str:
     return f"{plural(told['selected_count'], what)} of {plural(told['eligible_prompt_groups'], 'prompt')}"
 
 
-def _choices(runs: Answer, envs: Answer, given: Mapping[str, str]) -> list[tuple[str, str, list[tuple[Any, str]]]]:
+def _choices(
+    runs: Answer, envs: Answer, given: Mapping[str, str]
+) -> list[tuple[str, str, list[tuple[str | int, str]]]]:
     """Return the fields of run and environment with what can be chosen in each; a choice of one is none."""
     found = []
     for name, label, rows in (("run_id", "run", runs.rows), ("env", "environment", envs.rows)):
@@ -176,7 +180,7 @@ async def _preview(
         gate.leave()
 
 
-def shortened(row: Any, most: int = LONGEST_TEXT) -> str:
+def shortened(row: object, most: int = LONGEST_TEXT) -> str:
     """Return a row as JSON with line breaks, its long texts and lists cut."""
     return json.dumps(_cut(row, most), ensure_ascii=False, indent=1, default=str)[:LONGEST_ROW]
 

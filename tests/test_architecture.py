@@ -10,6 +10,7 @@ from pathlib import Path
 import rltracer_sqlite
 
 LIBRARY = Path(rltracer_sqlite.__file__).parent
+PLUGIN = "datasette_rltracer"
 MODULES = sorted(path.relative_to(LIBRARY.parent) for path in LIBRARY.rglob("*.py"))
 # `RLTracer` takes a path as well as an adapter, and asks for the adapter when it is given one.
 KNOWN = {("model", "adapter")}
@@ -53,6 +54,17 @@ def arrows() -> dict[str, set[str]]:
 
 def test_no_import_of_the_library_runs_upwards() -> None:
     TopologicalSorter(arrows()).prepare()  # raises CycleError, which names the circle
+
+
+def test_no_modules_of_the_plugin_import_one_another_in_a_circle() -> None:
+    modules = [path.relative_to(LIBRARY.parent) for path in sorted((LIBRARY.parent / PLUGIN).glob("*.py"))]
+    names = {f"{PLUGIN}.{module.stem}": module for module in modules if module.stem != "__init__"}
+    arrows = {
+        name: {known for used in imported(module) for known in (used, used.rpartition(".")[0]) if known in names}
+        for name, module in names.items()
+    }
+    assert any(arrows.values())
+    TopologicalSorter(arrows).prepare()
 
 
 def test_sources_know_no_index() -> None:

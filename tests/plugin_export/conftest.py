@@ -13,7 +13,7 @@ from datasette import hookimpl
 from datasette.app import Datasette
 from datasette.plugins import pm
 
-from datasette_rltracer import export, export_page
+from datasette_rltracer import export, export_formats, export_page
 from rltracer_sqlite.cli.export import command
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
@@ -26,7 +26,7 @@ class Hooks:
 
     @hookimpl
     def register_output_renderer(self) -> list[dict[str, Any]]:
-        return export.renderers()
+        return export_formats.renderers()
 
     @hookimpl
     def register_routes(self) -> list[tuple[str, Any]]:
