@@ -55,11 +55,11 @@ class Alignment:
     shared: int
     characters: int  # of the shared messages
     roles: list[str]  # of the shared messages, repeated ones once
-    prefix: Page
+    prefix: Page[Turn]
     prefix_sides: list[Side]
     rows: list[Row]
-    left: Page
-    right: Page
+    left: Page[Turn]
+    right: Page[Turn]
 
     @property
     def identical(self) -> bool:
@@ -101,7 +101,7 @@ def _shared(left: Messages, right: Messages) -> int:
     return shared
 
 
-def _sides(page: Page) -> list[Side]:
+def _sides(page: Page[Turn]) -> list[Side]:
     return [Side(turn.number, turn.role, turn.kind, list(_blocks(turn))) for turn in page.turns]
 
 

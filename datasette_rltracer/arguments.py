@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NoReturn
 
 from .text import TOKEN, Text, cut, reindented
 
@@ -52,7 +52,7 @@ def read_arguments(recorded: str, limit: int, free_text: bool = False) -> Argume
     return Arguments(named, remark="an argument is given twice" if repeated else None if named else "no arguments")
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 

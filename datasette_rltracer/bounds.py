@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from datasette.utils.asgi import Base400
@@ -128,7 +128,7 @@ async def ask(datasette: Datasette, database: str, work: Callable[[sqlite3.Conne
 
 
 @asynccontextmanager
-async def room_for(datasette: Datasette, size: Any) -> AsyncIterator[None]:
+async def room_for(datasette: Datasette, size: object) -> AsyncIterator[None]:
     """Be where a record of this size may be decoded: large ones one after the other. Raises Busy."""
     if not isinstance(size, int) or not LARGE_RECORD <= size <= LARGEST_RECORD:
         yield

@@ -62,7 +62,7 @@ async def compare_page(datasette: Datasette, request: Request) -> Response:
     pair = (left, right)
     attached, config = datasette.databases[database], compat.plugin_config(datasette, PLUGIN, database)
 
-    def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Any]:
+    def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Group | None]:
         roots = Roots.for_database(attached.path, config.get("roots"))
         sides = _read(connection, roots, left), _read(connection, roots, right)
         return *sides, prompt_group(connection, sides[0].row)
@@ -152,7 +152,7 @@ def _branch(side: Compared, request: Request, name: str) -> int:
 
 
 def _context(
-    datasette: Datasette, database: str, one: Compared, other: Compared, group: Any, branches: list[int]
+    datasette: Datasette, database: str, one: Compared, other: Compared, group: Group | None, branches: list[int]
 ) -> dict[str, Any]:
     row = one.row
     same_group = row["prompt_group_id"] is not None and row["prompt_group_id"] == other.row["prompt_group_id"]
@@ -228,7 +228,7 @@ def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tupl
     return found
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if value is None:
         return "not recorded"
     if isinstance(value, float) and not math.isfinite(value):

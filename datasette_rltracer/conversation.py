@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rltracer_sqlite.amounts import plural
 
@@ -22,6 +22,8 @@ LONG_PROMPT = 600  # characters from which on a system message is folded
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 SHOWN = {"role", "content", "reasoning_content", "reasoning", "tool_calls", "tool_call_id", "name"}
+
+Shown = TypeVar("Shown")
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,10 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Generic[Shown]):
     """The turns of a branch from one message on, as far as one page goes."""
 
-    turns: list[Any]  # of Turn, or of the raw view's messages
+    turns: list[Shown]  # or the messages of the raw view
     messages: int  # in the whole branch
     start: int
     following: int | None  # where the next page starts
@@ -74,7 +76,7 @@ class Page:
     before: int | None = None  # the message just before this one
 
 
-def read_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int | None = None) -> Page:
+def read_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int | None = None) -> Page[Turn]:
     """Return the turns of a branch from message `start` on; message `full` is shown uncut.
 
     A tool result stands with its call, so it is no turn of its own unless its call is not in the branch.
@@ -89,13 +91,13 @@ def paged(
     messages: Sequence[Mapping[str, Any]],
     heads: Sequence[int],
     start: int,
-    build: Callable[[int], Any],
-    size: Callable[[Any], int],
-) -> Page:
+    build: Callable[[int], Shown],
+    size: Callable[[Shown], int],
+) -> Page[Shown]:
     """Return one page: what is built of each head from message `start` on, up to a number and a size in characters."""
     first = sum(number < start for number in heads)
     begin = _begin_before(first, lambda place: size(build(heads[place])))
-    turns: list[Any] = []
+    turns: list[Shown] = []
     shown = 0
     for number in heads[first : first + PAGE_TURNS]:
         if shown > PAGE_LIMIT:
@@ -124,7 +126,9 @@ def _begin_before(first: int, size: Callable[[int], int]) -> int:
     return begin
 
 
-def page_of(messages: Sequence[Mapping[str, Any]], wanted: int, read: Callable[[int], Page], start: int = 0) -> Page:
+def page_of(
+    messages: Sequence[Mapping[str, Any]], wanted: int, read: Callable[[int], Page[Shown]], start: int = 0
+) -> Page[Shown]:
     """Return the page from `start` on where it holds the wanted message, else the page that begins with it."""
     page = read(start)
     last = page.following if page.following is not None else page.messages
@@ -221,5 +225,5 @@ def _size(turn: Turn) -> int:
     return size
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return None if value is None else str(value)

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from datasette.database import QueryInterrupted
@@ -41,8 +41,10 @@ LONGEST_QUERY = 16_000  # characters after the question mark, which pages repeat
 View = Callable[["Datasette", Request], Awaitable[Response]]
 Route = tuple[str, View]  # the pattern of an address, and the page there
 
+FileStates = list[tuple[int, int, int]]  # inode, bytes and the time of writing
+
 # Per Datasette instance: what was found in a database, by its name, and of which state of its files that is true.
-_checked: WeakKeyDictionary[Datasette, dict[str, tuple[Any, str | None]]] = WeakKeyDictionary()
+_checked: WeakKeyDictionary[Datasette, dict[str, tuple[FileStates, str | None]]] = WeakKeyDictionary()
 
 
 class TooLong(Base400):
@@ -117,7 +119,7 @@ def _wrong(connection: sqlite3.Connection) -> str | None:
     return missing_structure(connection) or odd_values(connection)
 
 
-def _state(path: str | None) -> list[tuple[int, int, int]]:
+def _state(path: str | None) -> FileStates:
     """Return what changes with the files of a database: which they are, how large, and when they were written."""
     found = []
     for file in (path, f"{path}-wal") if path else ():

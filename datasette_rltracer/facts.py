@@ -38,7 +38,7 @@ def sections(row: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> list
     return [section for section in found if section.facts]
 
 
-def number(value: Any) -> str | None:
+def number(value: float | None) -> str | None:
     """Return a number to read: grouped digits, four significant ones of a fraction, a real minus sign."""
     if value is None or isinstance(value, bool):
         return None if value is None else "yes" if value else "no"
@@ -59,7 +59,7 @@ def counted(count: int, what: str | tuple[str, str]) -> str:
     return f"{number(count)} {one if count == 1 else several}"
 
 
-def brief(value: Any) -> str | None:
+def brief(value: float | None) -> str | None:
     """Return a number for a column of many, as the tables of the terminal have it: three decimals of a fraction.
 
     From 10 on one decimal, from 1000 on none; what three decimals would make 0 has two significant digits.
@@ -73,14 +73,14 @@ def brief(value: Any) -> str | None:
     return (f"{value:.2g}" if is_lost else decimals).replace("-", "−")
 
 
-def rough(value: Any) -> str | None:
+def rough(value: float | None) -> str | None:
     """Return a number for the bounds of a scale, which may be of any size: three significant digits of a fraction."""
     if isinstance(value, float) and math.isfinite(value) and abs(value) < 1000:
         return f"{value + 0.0:.3g}".replace("-", "−")
     return brief(value)
 
 
-def instant(seconds: Any) -> str | None:
+def instant(seconds: object) -> str | None:
     """Return a Unix time as a UTC date and time, or None where it is none."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
         return None
@@ -91,7 +91,7 @@ def instant(seconds: Any) -> str | None:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def moment(text: Any) -> str:
+def moment(text: object) -> str:
     """Return a time that the index keeps ("2026-11-29T19:58:57Z") as it is read, or whatever else stands there."""
     found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z", str(text), re.ASCII)
     return f"{found[1]} {found[2]} UTC" if found else str(text)
@@ -113,7 +113,7 @@ def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"rewards": rewards, "metrics": recorded["metric_"], "info": recorded["info_"]}
 
 
-def _rewards(rewards: Any, total: Any) -> Iterator[tuple[str, str | None]]:
+def _rewards(rewards: Mapping[str, Any] | None, total: object) -> Iterator[tuple[str, str | None]]:
     for name, reward in (rewards or {}).items():
         score, weight = (reward.get("score"), reward.get("weight")) if isinstance(reward, Mapping) else (reward, None)
         shown = _value(score)
@@ -151,7 +151,7 @@ def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         yield "agent", _value(row["agent"])
 
 
-def _besides_advantage(info: Any, advantage: Any) -> Iterator[tuple[str, str | None]]:
+def _besides_advantage(info: object, advantage: object) -> Iterator[tuple[str, str | None]]:
     """Yield what a record says of itself, apart from the advantage that the index has from there."""
     is_same = advantage is not None and isinstance(info, Mapping) and info.get("advantage") == advantage
     yield from (fact for fact in _flat(info) if not (is_same and fact[0] == "advantage"))
@@ -166,7 +166,7 @@ def _time(row: Mapping[str, Any], timing: Any) -> Iterator[tuple[str, str | None
             yield name, value
 
 
-def _flat(values: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str | None]]:
+def _flat(values: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str | None]]:
     """Yield (dotted path, value) of the scalars in a nested dictionary."""
     for name, value in values.items() if isinstance(values, Mapping) else ():
         here = f"{path}.{name}" if path else str(name)
@@ -179,17 +179,17 @@ def _flat(values: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, st
             yield here, _time_of(here, value) or _value(value)
 
 
-def _time_of(name: str, value: Any) -> str | None:
+def _time_of(name: str, value: object) -> str | None:
     """Return a number that is named a time, and is one of this century, as a date and time; else None."""
     is_time = re.search(r"(?:^|[._])(?:time|timestamp|at)$", name)
     return instant(value) if is_time and isinstance(value, (int, float)) and 1e9 <= value < 4e9 else None
 
 
-def _flag(value: Any) -> str | None:
+def _flag(value: object) -> str | None:
     return None if value is None else number(bool(value))
 
 
-def _value(value: Any) -> str | None:
+def _value(value: object) -> str | None:
     if value is None or isinstance(value, (bool, int, float)):
         return number(value)
     text = str(value)

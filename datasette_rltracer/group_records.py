@@ -13,7 +13,7 @@ from rltracer_sqlite.sources.base import SourceError
 from . import compat
 from .access import PLUGIN
 from .bounds import ask, load_for_page
-from .conversation import Page, read_page
+from .conversation import Page, Turn, read_page
 from .text import Text
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ MOST_TRIES = 5  # records that are tried for the prompt, where the first cannot 
 
 async def read_records(
     datasette: Datasette, database: str, first: int | None, identities: Sequence[int], reads_words: bool
-) -> tuple[Page | None, dict[int, Text | None]]:
+) -> tuple[Page[Turn] | None, dict[int, Text | None]]:
     """Return the messages of the prompt, from the first record that can be read, and the last words of each row."""
     attached = datasette.databases[database]
     configured = compat.plugin_config(datasette, PLUGIN, database).get("roots")
 
-    def read(connection: sqlite3.Connection) -> tuple[Page | None, dict[int, Text | None]]:
+    def read(connection: sqlite3.Connection) -> tuple[Page[Turn] | None, dict[int, Text | None]]:
         roots = Roots.for_database(attached.path, configured)
-        prompt: Page | None = None
+        prompt: Page[Turn] | None = None
         words: dict[int, Text | None] = {}
         for identity in dict.fromkeys([first, *identities] if first is not None else identities):
             if (prompt is not None or len(words) >= MOST_TRIES) and not reads_words:

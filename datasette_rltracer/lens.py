@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.tokens.streams import trained_runs
@@ -16,6 +16,8 @@ from .lens_scales import Step
 from .lens_tokens import PIECE_CHARACTERS, Shown, shown_token
 
 if TYPE_CHECKING:
+    from datasette.utils import MultiParams
+
     from rltracer_sqlite.model import Trajectory
     from rltracer_sqlite.tokens.streams import Tokens
 
@@ -68,7 +70,7 @@ def may_have_tokens(trajectory: Trajectory | None) -> bool:
     return in_nodes or any(str(one.get("path")).endswith(".bin") for one in places)
 
 
-def read_lens(trajectory: Trajectory, branch: int, args: Any) -> LensPage:
+def read_lens(trajectory: Trajectory, branch: int, args: MultiParams) -> LensPage:
     """Return the page of a branch's tokens; `branch` counts from 1. Reads the files that hold their numbers."""
     try:
         branches = trajectory.branch_tokens

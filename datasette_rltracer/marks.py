@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
@@ -104,7 +103,7 @@ def length_bar(value: float | None, largest: float) -> Markup:
     )
 
 
-def cell(value: Any, missing: str = "–") -> Markup:
+def cell(value: float | None, missing: str = "–") -> Markup:
     """Return a number as the content of a table's cell; what is not recorded is muted."""
     words = brief(value)
     return Markup(f'<span class="muted">{missing}</span>') if words is None else Markup(words)

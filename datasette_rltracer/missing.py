@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from datasette.utils.asgi import Base400, Forbidden, NotFound, Request, Response
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datasette.app import Datasette
 
 Way = tuple[str, str]  # words, address
+Places = Sequence[int | None]  # the first, the last, and those before and after what was asked for
 OWN = "/-/rltracer"
 MOST_RUNS = 10
 LONGEST_ASKED = 80  # characters of what stood in the address
@@ -59,7 +60,7 @@ async def no_run(datasette: Datasette, database: str, asked: int | str) -> NotTh
 async def no_step(datasette: Datasette, database: str, run: int, step: int | None) -> NotThere:
     """Return what to raise for a step that a run has not: its first, its last and the nearest ones are named."""
 
-    def find(connection: sqlite3.Connection) -> Any:
+    def find(connection: sqlite3.Connection) -> tuple[tuple[str] | None, Places]:
         name = connection.execute("select substr(name, 1, 200) from runs where id = ?", (run,)).fetchone()
         query = NEAREST.format(table="steps", column="step", where="run_id = :run")
         # Without a number in the address nothing is nearer than the first.
@@ -97,9 +98,11 @@ async def no_trajectory(datasette: Datasette, database: str, trajectory: int) ->
 async def no_recorded_id(datasette: Datasette, database: str, run: str, uid: str) -> NotThere:
     """Return what to raise for a permanent link that leads nowhere; `run` is a name, else a number."""
 
-    def find(connection: sqlite3.Connection) -> Any:
+    def find(connection: sqlite3.Connection) -> tuple[int, str] | None:
         query = "select id, substr(name, 1, 200) from runs where name = :run or cast(id as text) = :run"
-        return connection.execute(f"{query} order by name = :run desc", {"run": run}).fetchone()
+        found: tuple[int, str] | None
+        found = connection.execute(f"{query} order by name = :run desc", {"run": run}).fetchone()
+        return found
 
     found = await ask(datasette, database, find)
     if found is None:
@@ -108,7 +111,7 @@ async def no_recorded_id(datasette: Datasette, database: str, run: str, uid: str
     return NotThere(f"The run {plain(found[1])} has no trajectory with the id {_shown(uid)}.", database, ways)
 
 
-def nearest(found: Sequence[int | None], way: Callable[[int], Way]) -> list[Way]:
+def nearest(found: Places, way: Callable[[int], Way]) -> list[Way]:
     """Return the ways to the first, the last, and those before and after what was asked for, each once, in order."""
     first, last, before, after = found
     places = ((before, "the one before"), (after, "the one after"), (first, "the first"), (last, "the last"))
@@ -158,7 +161,7 @@ async def _no_row(
 ) -> NotThere:
     table, what, number = asked
 
-    def find(connection: sqlite3.Connection) -> Any:
+    def find(connection: sqlite3.Connection) -> tuple[Places, list[tuple[int, str]]]:
         return connection.execute(NEAREST_ID.format(table=table), {"asked": number}).fetchone(), _runs(connection)
 
     found, runs = await ask(datasette, database, find)

@@ -41,7 +41,7 @@ class Content:
     left_out: int = 0  # parts that are not shown
 
 
-def read_parts(content: Any, limit: int) -> Content:
+def read_parts(content: object, limit: int) -> Content:
     """Return what to show of a content, each text cut at `limit` characters."""
     if content is None:
         return Content(0, [])
@@ -82,12 +82,12 @@ def _listed(content: list[Any], limit: int) -> Iterator[Part]:
             yield Part(cut(json_text(part), limit), label=str(kind or "part"))
 
 
-def _part_text(part: Any) -> str | None:
+def _part_text(part: object) -> str | None:
     text = part.get("text") if isinstance(part, Mapping) else part
     return text if isinstance(text, str) else None
 
 
-def _address(part: Any) -> str | None:
+def _address(part: object) -> str | None:
     """Return the address of an image part in any of the usual forms, or None for another part."""
     found = part.get("image_url") if isinstance(part, Mapping) else None
     if isinstance(found, Mapping):

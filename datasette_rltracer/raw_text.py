@@ -37,7 +37,7 @@ class RawMessage:
         return sum(piece.text.characters for piece in self.pieces)
 
 
-def read_raw_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int | None = None) -> Page:
+def read_raw_page(messages: Sequence[Mapping[str, Any]], start: int = 0, full: int | None = None) -> Page[RawMessage]:
     """Return the messages of a branch from message `start` on, as far as one page goes; `full` is shown uncut."""
     return paged(
         messages,
@@ -78,7 +78,7 @@ def _pieces(message: Mapping[str, Any], limit: int) -> Iterator[Piece]:
             yield _piece(name, value, limit)
 
 
-def _part(field: str, part: Any, limit: int) -> Piece:
+def _part(field: str, part: object, limit: int) -> Piece:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
         kind = part.get("type")
         others = set(part) - {"type", "text"}
@@ -101,7 +101,7 @@ def _call(field: str, call: Mapping[str, Any], limit: int) -> Iterator[Piece]:
             yield _piece(f"{field}, {name}", value, limit)
 
 
-def _piece(field: str, value: Any, limit: int) -> Piece:
+def _piece(field: str, value: object, limit: int) -> Piece:
     if isinstance(value, str):
         return Piece(field, cut(value, limit))
     return Piece(field, cut(json_text(value), limit), True)

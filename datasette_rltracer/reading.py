@@ -11,19 +11,20 @@ from rltracer_sqlite.model import Trajectory
 from .access import place
 from .addresses import static_url
 from .branches import around, branch_tree, branches_of
-from .conversation import Page, page_of, read_page
+from .conversation import Page, Turn, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
 from .frame import step_words, trail
 from .lens import LensPage, may_have_tokens
 from .lens_kinds import LENS_NAMES
-from .raw_text import read_raw_page
+from .raw_text import RawMessage, read_raw_page
 from .rows import Episode, Group
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
+    from datasette.utils import MultiParams
 
 MOST_ERRORS = 20
 MOST_TOOLS = 200
@@ -59,7 +60,7 @@ class Error:
 
 
 def reading_context(
-    datasette: Datasette, database: str, found: Found, branch: int, args: Any, lens: LensPage | None = None
+    datasette: Datasette, database: str, found: Found, branch: int, args: MultiParams, lens: LensPage | None = None
 ) -> dict[str, Any]:
     """Return the context of the page of a trajectory; `lens` is what the view of its tokens shows."""
     row, trajectory = found.row, found.trajectory
@@ -128,13 +129,13 @@ def _found_context(found: Found) -> dict[str, Any]:
     }
 
 
-def view_of(args: Any) -> str:
+def view_of(args: MultiParams) -> str:
     """Return the view that an address asks for."""
     asked = args.get("view")
     return asked if asked in VIEWS else VIEWS[0]
 
 
-def unknown_views(args: Any, lens: LensPage | None = None) -> list[str]:
+def unknown_views(args: MultiParams, lens: LensPage | None = None) -> list[str]:
     """Return a sentence for the view or lens of an address where there is no such one, with what is shown instead."""
     asked: list[tuple[str, str | None, str, Sequence[str]]] = [("view", args.get("view"), VIEWS[0], VIEWS)]
     if lens and lens.lens:
@@ -146,17 +147,21 @@ def unknown_views(args: Any, lens: LensPage | None = None) -> list[str]:
     ]
 
 
-def _page(messages: Sequence[Mapping[str, Any]], view: str, args: Any) -> Page:
+def _page(messages: Sequence[Mapping[str, Any]], view: str, args: MultiParams) -> Page[Turn] | Page[RawMessage]:
     start, full, wanted = place(args.get("start")) or 0, place(args.get("full")), place(args.get("message"))
-    reader = read_raw_page if view == "raw" else read_page
 
-    def read(first: int) -> Page:
-        return reader(messages, first, full)
+    def read_raw(first: int) -> Page[RawMessage]:
+        return read_raw_page(messages, first, full)
 
+    def read(first: int) -> Page[Turn]:
+        return read_page(messages, first, full)
+
+    if view == "raw":
+        return read_raw(start) if wanted is None else page_of(messages, wanted, read_raw, start)
     return read(start) if wanted is None else page_of(messages, wanted, read, start)
 
 
-def _other_end(row: Mapping[str, Any], group: Any) -> tuple[str, int] | None:
+def _other_end(row: Mapping[str, Any], group: Group | None) -> tuple[str, int | None] | None:
     """Return what to compare with, in words and by id: the best of the group, or for the best the worst."""
     if group is None or group.best is None:
         return None

@@ -24,6 +24,7 @@ from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
+    from markupsafe import Markup
 
 
 def routes() -> list[Route]:
@@ -108,7 +109,7 @@ def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]) -> s
     return table_url(datasette, database, "problems", chosen)
 
 
-async def _charts(datasette: Datasette, request: Request, database: str, run: int) -> Any:
+async def _charts(datasette: Datasette, request: Request, database: str, run: int) -> Markup | None:
     """Return the run's charts, or None for a visitor who may not see all that they are drawn from.
 
     An index made before there were charts has no sums to draw them from.

@@ -32,6 +32,7 @@ from .snippets import read_snippets
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
+    from datasette.database import Database
 
 RESULTS_ON_A_PAGE = 20
 LONGEST_SHOWN = 200  # characters of a search in the title
@@ -158,6 +159,6 @@ def _form(selection: Selection, splits: list[str]) -> dict[str, Any]:
     }
 
 
-def _file_name(attached: Any) -> str:
+def _file_name(attached: Database) -> str:
     """Return the name of an index's file, without the folder, which is nobody's business."""
     return str(attached.path).replace("\\", "/").rsplit("/", 1)[-1] if attached.path else str(attached.name)

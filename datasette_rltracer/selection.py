@@ -140,6 +140,6 @@ def neighbours(selection: Selection, key: int) -> Query:
     return Query(sql, {**parameters, "key": key})
 
 
-def at(name: str, value: Any) -> Pair:
+def at(name: str, value: object) -> Pair:
     """Return the filter for a value of a column, or for its absence."""
     return (f"{name}__isnull", "1") if value is None else (name, str(value))

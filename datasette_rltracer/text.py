@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -28,7 +27,7 @@ MOST_GROWTH = 4
 TOO_DEEP = "(nested too deeply to show here; the raw record has it)"
 
 
-def visible(text: Any) -> Markup:
+def visible(text: object) -> Markup:
     """Return text as HTML in which every invisible character is a marked symbol with its name."""
     return Markup(_shown(str(escape("" if text is None else str(text))), LONE_RETURN, _marked))
 
@@ -41,7 +40,7 @@ def exact(text: str) -> Markup:
     return Markup(_shown(str(escape(text)), RETURN, _marked))
 
 
-def plain(text: Any) -> str:
+def plain(text: object) -> str:
     """Return text whose invisible characters are symbols: for titles and attributes, where no mark-up can stand."""
     return _shown("" if text is None else str(text), LONE_RETURN, lambda found: symbol(found[0]))
 
@@ -96,7 +95,7 @@ def first_words(text: str, limit: int = 90) -> str:
     return (line[:end] if end > 0 else line[: limit - 1]).rstrip() + "…"
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return a decoded value as JSON text to read."""
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, default=repr)
