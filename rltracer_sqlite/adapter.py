@@ -6,8 +6,10 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import finalize
@@ -73,7 +75,8 @@ class IndexedAdapter:
     what is new in them. `index=None` keeps the index in the user's cache folder, never inside the run.
     With `refresh=False` the index is taken as it is, and only loading a trajectory opens a file.
     Every method raises SourceError for a run and IndexFileError for an index that cannot be read.
-    `with` or `close()` ends it, and so does forgetting it; asked again, it opens the index again.
+    `with` or `close()` ends it, and so does forgetting it; asked again, it opens the index again. Threads may share it,
+    and pickling it takes everything but what is open.
     """
 
     def __init__(
@@ -88,6 +91,8 @@ class IndexedAdapter:
         self.source, self.refreshes = source, refresh
         self.rollout_dir: Root = place(root).absolute()
         self.index = file_path("index", index) if index is not None else cached_index(self.rollout_dir)
+        # A connection that is closed while another thread asks it ends the whole process.
+        self._lock = RLock()
         self._connection: sqlite3.Connection | None = None
         self._closing: finalize[[], IndexedAdapter] | None = None
         self._run_id: int | None = None
@@ -96,8 +101,18 @@ class IndexedAdapter:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {short(str(self.rollout_dir), 200)}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None, "_connection": None, "_closing": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
+
     def list_steps(self) -> list[int | None]:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
+        with self._lock:
+            return self._list_steps()
+
+    def _list_steps(self) -> list[int | None]:
         if not self.refreshes:
             return queries.steps(self.connection, self.run_id)
         relist(self.rollout_dir)
@@ -116,31 +131,37 @@ class IndexedAdapter:
 
     def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
         """Return (key, number of trajectories, preview) of the prompts of a step."""
-        return queries.list_prompts(self.connection, self.run_id, step_number(step))
+        with self._lock:
+            return queries.list_prompts(self.connection, self.run_id, step_number(step))
 
     def prompt_scores(self, step: int | None) -> dict[str, tuple[int, int]]:
         """Return, by the key of each prompt of a step, how many trajectories are scored, and how many are successes."""
-        return queries.prompt_scores(self.connection, self.run_id, step_number(step))
+        with self._lock:
+            return queries.prompt_scores(self.connection, self.run_id, step_number(step))
 
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""
         step, key = step_number(step), text("prompt_key", prompt_key)
-        return queries.list_trajectory_ids(self.connection, self.run_id, step, key)
+        with self._lock:
+            return queries.list_trajectory_ids(self.connection, self.run_id, step, key)
 
     def load_trajectory(self, trajectory_id: int) -> Trajectory:
         """Decode one trajectory, reading its bytes only. Raises LocatorError, also for one of another run."""
         trajectory_id = whole_number("trajectory_id", trajectory_id)
-        found = queries.run_of_trajectory(self.connection, trajectory_id)
-        if found is not None and found[0] != self.run_id:
-            raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
         roots = Roots([self.rollout_dir]) if self._roots is None else self._roots
-        return load_trajectory(self.connection, trajectory_id, roots, self.source)
+        with self._lock:
+            found = queries.run_of_trajectory(self.connection, trajectory_id)
+            if found is not None and found[0] != self.run_id:
+                raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
+            row, root, locators = _located(self.connection, trajectory_id, roots)
+        return _loaded(row, root, locators, roots, self.source)
 
     def close(self) -> None:
         """Close the index. It is opened again where it is asked for."""
-        if self._closing is not None:
-            self._closing()
-        self._connection = self._closing = None
+        with self._lock:
+            if self._closing is not None:
+                self._closing()
+            self._connection = self._closing = None
 
     def __enter__(self) -> Self:
         return self
@@ -155,10 +176,11 @@ class IndexedAdapter:
 
         if not self.rollout_dir.exists():
             raise SourceError(missing(self.rollout_dir))
-        self.close()
-        self.index.parent.mkdir(parents=True, exist_ok=True)
-        with WriterLock(self.index, "reading a step", wait=BUSY_SECONDS):
-            self._refresh_locked(step)
+        with self._lock:
+            self.close()
+            self.index.parent.mkdir(parents=True, exist_ok=True)
+            with WriterLock(self.index, "reading a step", wait=BUSY_SECONDS):
+                self._refresh_locked(step)
 
     def _refresh_locked(self, step: int | None) -> None:
         from .index.refresh import refresh_run
@@ -175,10 +197,11 @@ class IndexedAdapter:
     @property
     def connection(self) -> sqlite3.Connection:
         """The index, opened for reading when it is first asked for. Raises IndexFileError."""
-        if self._connection is None:
-            self._connection = open_index(self.index)
-            self._closing = finalize(self, self._connection.close)
-        return self._connection
+        with self._lock:
+            if self._connection is None:
+                self._connection = open_index(self.index)
+                self._closing = finalize(self, self._connection.close)
+            return self._connection
 
     @property
     def run_id(self) -> int:
@@ -257,17 +280,29 @@ def load_trajectory(
     have no text, and `metadata["remarks"]` say why. Raises RootNotAllowed where the run's folder may not
     be read, and LocatorError where the record is missing or has changed.
     """
+    return _loaded(*_located(connection, trajectory_id, roots), roots, source)
+
+
+def _located(
+    connection: sqlite3.Connection, trajectory_id: int, roots: Roots
+) -> tuple[Mapping[str, Any], Root, list[Locator]]:
+    """Return the row of a trajectory, where its run is, and where its record and the later facts of it are."""
     row = queries.trajectory_row(connection, trajectory_id)
     if row is None:
         raise LocatorError(queries.no_trajectory(connection, trajectory_id))
     root = roots.check(row["root"])
-    locators = [replace(one, file=file_there(root, one)) for one in queries.locators(connection, row)]
+    return row, root, [replace(one, file=file_there(root, one)) for one in queries.locators(connection, row)]
+
+
+def _loaded(
+    row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots: Roots, source: Source | None
+) -> Trajectory:
     trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)
     # Step and split may come from the file's place, which the record does not know.
     for name in ("step", "split", "env", "agent", "effective", "policy_version", "episode_id", "group_id"):
         if trajectory.metadata.get(name) is None:
             trajectory.metadata[name] = row[name]
-    trajectory.metadata["id"] = trajectory_id
+    trajectory.metadata["id"] = row["id"]
     trajectory.metadata["success"] = None if row["success"] is None else bool(row["success"])
     return trajectory
 
@@ -286,17 +321,17 @@ def _read(row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots
         _remark(trajectory, problem)
     if trajectory.read_tokens is list:  # nothing is recorded of its tokens, which a page may want to know
         return trajectory
+    return replace(trajectory, read_tokens=partial(_read_tokens, trajectory, plain, root, locators))
 
-    def read_tokens() -> list[Tokens | None]:
-        try:
-            return trajectory.read_tokens()
-        except LocatorError:
-            raise
-        except SourceError as error:  # the tokenizer is opened only now
-            _remark(trajectory, str(error))
-            return plain.load(root, locators).branch_tokens
 
-    return replace(trajectory, read_tokens=read_tokens)
+def _read_tokens(trajectory: Trajectory, plain: Source, root: Root, locators: Sequence[Locator]) -> list[Tokens | None]:
+    try:
+        return trajectory.read_tokens()
+    except LocatorError:
+        raise
+    except SourceError as error:  # the tokenizer is opened only now
+        _remark(trajectory, str(error))
+        return plain.load(root, locators).branch_tokens
 
 
 def _remark(trajectory: Trajectory, sentence: str) -> None:

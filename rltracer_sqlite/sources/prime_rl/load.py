@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,8 +53,9 @@ def _load(root: Root, locators: Sequence[Locator], tokenizer: TextTokenizer | No
     from .trace_tokens import trace_tokens
 
     trajectory = _trajectory(
-        trace, outer, raw, locators, annotations, lambda: trace_tokens(root, trace, locators, annotations, tokenizer)
-    )
+        trace, outer, raw, locators, annotations,
+        partial(trace_tokens, root, trace, locators, annotations, tokenizer),
+    )  # fmt: skip
     if remark:
         trajectory.metadata["remarks"] = [remark]
     return trajectory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ...model import Message, Trajectory
@@ -47,7 +48,7 @@ def load_token_trajectory(
         trained=[True] if messages else [],
         tools=conversation.tools,
         record=_record(sample),
-        read_tokens=lambda: [tokens],
+        read_tokens=partial(list, [tokens]),
     )
 
 

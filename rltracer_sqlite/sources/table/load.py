@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ...model import Message, Trajectory
@@ -110,7 +111,7 @@ def _load(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | Non
     trajectory.metadata["logprobs"] = logprob_summary(tokens.trained_logprobs() if tokens else ())
     if reading.truth is not None:
         trajectory.metadata["task"] = {**(trajectory.metadata["task"] or {}), "ground_truth": reading.truth}
-    return replace(trajectory, read_tokens=lambda: [tokens]) if tokens and tokens.ids else trajectory
+    return replace(trajectory, read_tokens=partial(list, [tokens])) if tokens and tokens.ids else trajectory
 
 
 def load_table_messages(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | None) -> list[Message]:
