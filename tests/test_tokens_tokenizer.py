@@ -83,6 +83,12 @@ def test_a_tokenizer_that_gives_no_text_does_not_fit(folder: Path) -> None:
     assert load_tokenizer(folder).misfit(encode(TEXT)) is None
 
 
+def test_a_character_that_was_cut_off_says_nothing_of_a_tokenizer(folder: Path) -> None:
+    cut = list("\N{GRINNING FACE}".encode())
+    for ids in (cut[:1], [*cut[2:], *encode("ab"), *cut[:3]]):
+        assert load_tokenizer(folder).misfit(ids) is None
+
+
 def test_a_hole_in_the_vocabulary_is_unknown(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(write_tokenizer(tmp_path, vocabulary=200))
     assert tokenizer.unknown([199, 200, 255, 256]) == 2

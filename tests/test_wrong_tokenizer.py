@@ -12,7 +12,7 @@ from rltracer_sqlite.sources.prime_rl.token_shards import LEAST_UNMARKED
 from rltracer_sqlite.stopping import Stopping
 from tests.commands import Done, indexed
 from tests.indexing import rows, value
-from tests.table_samples import write_lines
+from tests.table_samples import open_instruct, write_lines
 from tests.token_layouts import export_line, micro_batch, question, write_bin, write_tokenizer
 
 SHARD = "rollouts/step_0/rank_0.bin"
@@ -94,3 +94,17 @@ def test_few_ids_say_nothing_of_their_tokenizer(tmp_path: Path) -> None:
     write_lines(tmp_path / "run/token_exports/step_1/rank_0.jsonl", export_line(short))
     assert len(short.ids) < LEAST_UNMARKED
     assert indexed(tmp_path / "x.sqlite", tmp_path / "run", "--tokenizer", other).stderr == ""
+
+
+@pytest.mark.parametrize(("broken", "is_told"), [(range(30, 31), False), (range(40), True)], ids=["one row", "all"])
+def test_a_row_that_a_policy_filled_with_broken_characters_says_nothing(
+    tmp_path: Path, broken: range, is_told: bool
+) -> None:
+    open_instruct(tmp_path / "run")
+    file = tmp_path / "run" / "run_rollouts_000000.jsonl"
+    row = json.loads(file.read_text().splitlines()[0])
+    rows = [{**row, "sample_idx": n, **({"response_tokens": [0xFF] * 400} if n in broken else {})} for n in range(40)]
+    write_lines(file, *rows)
+    done = indexed(tmp_path / "x.sqlite", tmp_path / "run", "--tokenizer", write_tokenizer(tmp_path / "own"))
+    assert ("does not fit" in done.stderr) == is_told
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 40

@@ -17,6 +17,7 @@ from .decoders import vetted
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 INSTALL = "pip install 'datasette-rltracer[primerl]'"
 MISFIT_SHARE = 0.05  # so much of a text in replacement characters says that its ids mean something else
+MISFIT_LEAST = 8  # of them: fewer come from characters that were cut off at either end, or stood in the text
 OWN = "Choose the policy's own with --tokenizer."
 PREFIX = 4  # tokens before a token that are enough for a decoder to know its surroundings
 WAIT = 16  # tokens that may make a character together: bytes that are no text would be waited for without end
@@ -108,7 +109,7 @@ class TextTokenizer:
         else:
             text = self.decode(ids)
             broken = text.count(REPLACEMENT)
-            if broken <= MISFIT_SHARE * len(text):
+            if broken < MISFIT_LEAST or broken <= MISFIT_SHARE * len(text):
                 return None
             found = f"{broken:,} of {len(text):,} characters that it gives are no valid text"
         return f"The tokenizer {self.path} does not fit these files: {found}. {OWN}"

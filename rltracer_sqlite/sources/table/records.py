@@ -12,6 +12,9 @@ from .rows import Row, RowError, expand
 from .shapes import shape_of, why_none
 
 
+MOST_JUDGED = 8  # rows of a shard
+
+
 class Unfit(msgspec.Struct, gc=False):
     """Consecutive records that fit no shape, told as one problem."""
 
@@ -41,6 +44,7 @@ class RecordReader:
     def __init__(self, mapping: Mapping, shard: Shard, tokenizer: TextTokenizer | None) -> None:
         self.mapping, self.shard, self.tokenizer = mapping, shard, tokenizer
         self.said_misfit = False
+        self.judged = 0  # rows whose text was looked at for how the tokenizer fits
         self.fitted = False  # has a record had a known shape?
 
     def read(self, record: Row, place: Place) -> Found:
@@ -73,6 +77,10 @@ class RecordReader:
     def _misfit(self, reading: Reading, place: Place) -> Found:
         """Say once that the tokenizer is another one than the policy's."""
         if self.said_misfit or self.tokenizer is None or not reading.ids:
+            return []
+        self.judged += 1
+        # A policy may well write a row of broken characters: later ones say something only by what is no token at all.
+        if self.judged > MOST_JUDGED and max(reading.ids) < self.tokenizer.size:
             return []
         reason = self.tokenizer.misfit(reading.ids)
         self.said_misfit = reason is not None
