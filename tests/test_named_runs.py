@@ -50,7 +50,6 @@ def test_a_name_its_number_or_its_only_beginning_means_a_run(named: Path, asked:
     [
         ("math", "The names of several begin with 'math': math-long, math-short."),
         ("nope", "has no run 'nope'. It holds: math-long, math-short, code, code-2, 2026."),
-        ("", "has no run ''. It holds: math-long, math-short, code, code-2, 2026."),
     ],
 )
 def test_every_command_says_which_runs_there_are(named: Path, tmp_path: Path, asked: str, said: str) -> None:
@@ -80,4 +79,4 @@ def test_python_lists_the_runs_as_the_terminal_does(demo: Path) -> None:
     assert run.pass_rate == pytest.approx(
         value(demo / "x.sqlite", "select sum(successes) * 1.0 / sum(scored) from prompt_groups where split = 'train'")
     )
-    assert f"pass rate of 'train' {run.pass_rate:.3f}" in repr(run)
+    assert f"pass rate {run.pass_rate:.3f} of 'train'" in repr(run)

@@ -11,7 +11,6 @@ from .mapping import Mapping, Shape
 from .rows import Row, RowError, expand
 from .shapes import shape_of, why_none
 
-
 MOST_JUDGED = 8  # rows of a shard
 
 
