@@ -23,6 +23,7 @@ NO_NEIGHBOURS: dict[str, Any] = {"listed": None, "place": None, "previous": None
 ORDERS = {"_sort": False, "_sort_desc": True}
 MOST_FILTERS = 30
 LONGEST_SELECTION = 4_000  # characters of an address: each link of a page repeats them
+TRAIN_FIRST = "split is not 'train', split, id"  # as splits are listed on other pages
 BOUNDS = ("__gt", "__gte", "__lt", "__lte")
 
 
@@ -52,7 +53,7 @@ class Selection:
 
     @property
     def shown_order(self) -> tuple[str, bool] | None:
-        """Return the order that the rows come in; None where it is that of their ids."""
+        """Return the order that was asked for, else the usual one; None where it is that of the ids, train first."""
         return self.order or self.usual
 
     @property
@@ -71,7 +72,7 @@ class Selection:
     def ordering(self) -> str:
         """Return the order as SQL: rows without the value last, equal ones in the order of their ids."""
         if self.shown_order is None:
-            return "id"
+            return TRAIN_FIRST if self.table == "prompt_groups" else "id"
         column, descending = self.shown_order
         value = self.values.get(column) or escape_sqlite(column)
         return f"{value} is null, {value}{' desc' * descending}, id"

@@ -19,6 +19,7 @@ from .rows import sql_rows, table_rows_of
 
 pytestmark = pytest.mark.asyncio
 PAGE = "/-/rltracer/index/step/1/3"
+GROUP = "/-/rltracer/index/group/"
 GROUPS = [("a", 4, "math"), ("b", 0, "math"), ("c", 2, "code"), ("d", 3, "code"), ("e", None, "code")]
 
 
@@ -87,6 +88,20 @@ async def test_the_headline_counts_the_whole_step(datasette):
     page = words(await get(datasette, f"{PAGE}?env=math"))
     assert "Step 3 pass rate 0.562 9 of 16, 4 not scored, mean reward 0.562" in page
     assert "20 trajectories" in page
+
+
+async def test_groups_of_train_come_before_those_of_evaluation_as_do_their_neighbours(tmp_path):
+    splits = [("eval", "a"), ("train", "b"), ("test", "c"), ("train", "d"), ("eval", "e")]
+    rows = [{"step": 3, "split": split, "prompt": prompt, "reward": 1.0} for split, prompt in splits]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = await get(datasette, PAGE)
+    assert [row[0].split()[0] for row in table_rows(page, "groups")] == list("bdaec")
+    assert await prompts(datasette, "?start=2&_size=2") == list("ae")
+    assert await prompts(datasette, "?_sort=reward_mean") == list("abcde")
+    # The groups d and a, where the splits part.
+    for group, words_of_link, other in ((4, "next group", 1), (1, "previous group", 4)):
+        [address] = links(await get(datasette, f"{GROUP}{group}"), words_of_link)
+        assert address.partition("?")[0] == f"{GROUP}{other}"
 
 
 async def test_the_headline_keeps_the_splits_apart(tmp_path):
