@@ -10,6 +10,7 @@ from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
 from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
+from rltracer_sqlite.export.stages import meaning
 
 from .access import DATABASE, permitted_index
 from .addresses import own_url, table_url
@@ -104,6 +105,7 @@ async def form_page(
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
         "previewed": mode,
         "told": told[0] if told else None,
+        "meaning": meaning,
         "selected": selected_words(told[0]) if told else None,
         "rows": told[1] if told else [],
         "problem": problem,

@@ -7,6 +7,7 @@ from dataclasses import fields
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export.preferences import DifficultyFilter, ExportPreferences
 from rltracer_sqlite.export.runs import TraceRunSpec
+from rltracer_sqlite.export.stages import FIELD, STAGES
 
 # Options that are written otherwise in Python.
 OTHERWISE = {
@@ -18,6 +19,12 @@ OTHERWISE = {
     "--dry-run": "`TraceDataExporter.inspect()`",
     "-o": "`TraceDataExporter.write(path)`",
 }
+
+
+def stages() -> str:
+    """Return a table of the lines of the funnel and what each keeps."""
+    lines = [f"| {name} | {meaning} |" for name, meaning in STAGES.items()]
+    return "\n".join(["| line | keeps, of what was left before |", "| --- | --- |", *lines, f"| `PATH<=8` | {FIELD} |"])
 
 
 def names() -> str:

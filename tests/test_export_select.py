@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rltracer_sqlite.export import DifficultyFilter, ExportError, FieldFilter
+from rltracer_sqlite.export import DifficultyFilter, ExportError, FieldFilter, TableRows
+from rltracer_sqlite.export.stages import FIELD, STAGES, meaning
 from tests.export_runs import chosen, export, indexed, inspect, rollout, spec, write_steps
 from tests.indexing import index, rows, value
 from tests.layouts import append, episode, message, v0_row
@@ -96,6 +98,18 @@ def test_the_funnel_tells_what_every_stage_drops(tmp_path: Path) -> None:
         ("per prompt", 2, 1),
         ("target", 1, 1),
     ]
+
+
+def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
+    run = spec(indexed(tmp_path, {1: [rollout(f"t{n}", passed=n < 2) for n in range(4)]}))
+    some = dataclasses.replace(run, only=TableRows("trajectories", [1, 2, 3, 4]))
+    usual: dict[str, Any] = {
+        "drop_truncated": True, "drop_scoring_errors": True, "unique_prompts": True, "global_per_prompt": 1,
+        "target_count": 1, "field_filters": (FieldFilter("turns", minimum=0),),
+    }  # fmt: skip
+    told = [inspect(some, mode=mode, **usual) for mode in ("sft", "preference")] + [inspect(run, effective_only=True)]
+    assert {step["stage"] for one in told for step in one["funnel"]} == {*STAGES, "turns >= 0"}
+    assert meaning("turns >= 0") == FIELD
 
 
 def test_a_target_that_cannot_be_met_names_what_is_available(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from datasette_rltracer.export_page import shortened
 from datasette_rltracer.export_title import subject
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportPreferences
+from rltracer_sqlite.export.stages import FIELD, STAGES
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
 from tests.plugin.html import links, words
@@ -97,6 +98,12 @@ async def test_a_split_that_the_filters_choose_is_kept(datasette: Datasette, fil
 async def test_a_choice_that_there_is_not_is_a_sentence(datasette: Datasette, query: str) -> None:
     response = await get(datasette, f"/-/rltracer/run/export?{query}", 400)
     assert f"{query.rpartition('=')[2]}' is one of" in unescape(response.text)
+
+
+async def test_the_words_of_the_funnel_are_explained(datasette: Datasette) -> None:
+    page = unescape((await get(datasette, "/-/rltracer/run/export?_preview=sft&_field=turns%3E%3D0")).text)
+    said = dict(re.findall(r'<td title="keeps ([^"]*)">([^<]*)</td>', page))
+    assert (said[STAGES["accepted"]], said[FIELD]) == ("accepted", "turns >= 0")
 
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:

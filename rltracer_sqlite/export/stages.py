@@ -1,0 +1,28 @@
+"""What the lines of the funnel mean, in a few words each."""
+
+from __future__ import annotations
+
+STAGES = {
+    "available": "the trajectories of the chosen runs, steps and split",
+    "accepted": "those with the outcome that is asked for, by the run's success rule",
+    "reward known": "those with a finite reward; stands for *accepted* where pairs are made",
+    "difficulty": "those whose prompt has a pass rate within the bounds, in its window",
+    "rows of the table": "those that pass the filters of the table in Datasette",
+    "file present": "those whose file has not vanished since it was indexed",
+    "sampled without an error": "those with an answer, whose sampling no error ended",
+    "scored without an error": "those during whose scoring no error came",
+    "not truncated": "those that no limit cut off",
+    "effective": "those that were part of a training batch",
+    "well formed": "those whose record can be made training data",
+    "per prompt": "the quota of each prompt in each window",
+    "in a pair": "the two trajectories of each pair; stands for *per prompt* where pairs are made",
+    "per prompt over all windows": "the quota of each prompt over all runs and windows",
+    "unique prompts": "the first of each prompt over all runs and windows",
+    "target": "exactly as many as are asked for",
+}
+FIELD = "those whose recorded value is within the bounds, or one of the values, that are asked for"
+
+
+def meaning(stage: str) -> str:
+    """Return what a line of the funnel keeps of what was left before; a name that is none of STAGES is a field's."""
+    return STAGES.get(stage, FIELD).replace("*", "")
