@@ -53,7 +53,7 @@ def build(folder: Path) -> tuple[Path, Path]:
     shutil.copytree(ROOT, folder / "tree", ignore=LEFT_ALONE, copy_function=shutil.copy)
     # With the back end at hand, none has to be fetched.
     at_hand = ["--no-build-isolation"] if find_spec("hatchling") else []
-    command = ["uv", "build", "--quiet", *at_hand, "--out-dir", folder / "dist"]
+    command: list[str | Path] = ["uv", "build", "--quiet", *at_hand, "--out-dir", folder / "dist"]
     subprocess.run(command, cwd=folder / "tree", check=True)
     return files_of(folder / "dist")
 

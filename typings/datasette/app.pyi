@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import jinja2
@@ -6,6 +6,8 @@ from datasette.database import Database, Results
 from datasette.permissions import Resource
 from datasette.url_builder import Urls
 from datasette.utils.asgi import Request
+
+_App = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
 class _Answer:
     """What the client returns: the part of httpx.Response that is used, by whatever name a line of Datasette has it."""
@@ -28,6 +30,8 @@ class Datasette:
     @property
     def urls(self) -> Urls: ...
     def __init__(self, files: Sequence[str] = ..., **settings: Any) -> None: ...
+    def app(self) -> _App: ...
+    async def invoke_startup(self) -> None: ...
     def get_database(self, name: str | None = None, route: str | None = None) -> Database: ...
     def setting(self, key: str) -> Any: ...
     def absolute_url(self, request: Request, path: str) -> str: ...
