@@ -65,6 +65,7 @@ def without_tools(database: Path) -> None:
     connection.executescript(
         """
         drop view tool_use;
+        drop index trajectories_tools;
         alter table trajectories drop column tools;
         delete from _sqlite_migrations where name = 'm002_tools';
         pragma user_version = 1;

@@ -103,6 +103,17 @@ def test_tool_use_counts_each_trajectory_once_for_each_tool(tmp_path: Path) -> N
     ]  # fmt: skip
 
 
+def test_tool_use_reads_one_index_and_takes_each_list_apart_once(tmp_path: Path) -> None:
+    """A million trajectories are within the second that Datasette gives a page."""
+    index(tmp_path / "x.sqlite", write_run(tmp_path / "run"))
+    for query in ("select * from tool_use", "select * from tool_use where run_id = 1 and step = 2 and tool = 'bash'"):
+        plan = [row[3] for row in rows(tmp_path / "x.sqlite", f"explain query plan {query}")]
+        assert [line for line in plan if "trajectories" in line] == [
+            "SCAN trajectories USING COVERING INDEX trajectories_tools"
+        ]
+        assert plan.count("USE TEMP B-TREE FOR GROUP BY") == 1  # of the few lines that there are left
+
+
 def test_an_index_from_before_is_read_as_it_is_and_filled_by_the_next_indexing(tmp_path: Path) -> None:
     root, database = write_run(tmp_path / "run"), tmp_path / "x.sqlite"
     index(database, root)

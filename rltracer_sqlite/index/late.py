@@ -13,7 +13,10 @@ from .migrations import statements
 from .schema import INDEXES
 
 MANY = 128 << 20  # new bytes from which on it is worth it
-NAMES = {f"trajectories_{name}" for name in ("env", "split", "success", "stop", "error", "episode", "group_pass_rate")}
+NAMES = {
+    f"trajectories_{name}"
+    for name in ("env", "split", "success", "stop", "error", "episode", "group_pass_rate", "tools")
+}
 
 
 def leave_for_later(connection: sqlite3.Connection, new_bytes: int) -> None:

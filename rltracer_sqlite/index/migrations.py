@@ -39,7 +39,9 @@ def m002_tools(connection: sqlite3.Connection) -> None:
     if any(row[1] == "tools" for row in connection.execute("pragma table_xinfo(trajectories)")):
         return  # a new index has them from the start
     connection.execute("alter table trajectories add column tools text")
-    connection.execute(next(view for view in statements(VIEWS) if view.startswith("create view tool_use ")))
+    for statement in statements(INDEXES + VIEWS):
+        if statement.startswith(("create view tool_use ", "create index trajectories_tools ")):
+            connection.execute(statement)
     # An unknown time and no hash stand for a file that is to be read from its start.
     connection.execute(
         """

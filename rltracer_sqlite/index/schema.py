@@ -221,6 +221,7 @@ create index trajectories_success on trajectories(success);
 create index trajectories_stop on trajectories(stop_condition);
 create index trajectories_error on trajectories(error_type);
 create index trajectories_episode on trajectories(episode_id);
+create index trajectories_tools on trajectories(run_id, step, split, env, tools, success) where tools is not null;
 create index annotations_uid on annotations(run_id, uid);
 create index annotations_trajectory on annotations(trajectory_id);
 create index annotations_shard on annotations(shard_id);
