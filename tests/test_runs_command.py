@@ -69,11 +69,14 @@ def test_the_runs_are_listed_with_their_folders_and_how_complete_they_are(
 def test_a_name_that_somebody_made_stays_in_its_line(database: Path) -> None:
     connection = sqlite3.connect(database)
     connection.execute("update runs set name = ?, root = ? where id = 1", ("run\n  9  \x1b[1mmine", "/a\n\tb"))
+    connection.execute("update shards set file = ?", ("../a\n0 problems",))
     connection.commit()
     connection.close()
     shown = runs(database).stdout.splitlines()
     assert shown[1:3] == ["  1  run\u240a  9  \u241b[1mmine: 4 trajectories, read completely", "     /a\u240a\u2409b"]
     assert len(shown) == 5
+    assert rltracer("inspect", database, "--problems").stdout.startswith("other: ../a\u240a0 problems line 2: ")
+    assert rltracer("success", database, "1").stdout.startswith("run\u240a  9  \u241b[1mmine: ")
     said = runs(database, "--remove", "1", "--yes").stdout
     assert said.startswith("Removed run\u240a  9  \u241b[1mmine (4 trajectories, /a\u240a\u2409b).")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from pathlib import Path
 
+from ..arguments import is_text, shown
 from ..errors import SourceError
 from ..index.database import IndexFileError, open_index
 from ..index.soundness import odd_values
@@ -27,7 +29,14 @@ def explained(error: Exception) -> str | None:
         return _explained_by_sqlite(str(error))
     if isinstance(error, OSError):
         return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
+    if isinstance(error, ValueError) and (odd := _no_text(sys.argv[1:])):
+        return f"{shown(odd)} among the arguments is not UTF-8: nothing in an index is called so."
     return _damage(sys.argv[1:])
+
+
+def _no_text(arguments: list[str]) -> str | None:
+    """Return the first argument that is neither text nor the path of a file, which need not be text; None for none."""
+    return next((one for one in arguments if not is_text(one) and not os.path.lexists(one)), None)
 
 
 def _damage(arguments: list[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ import click
 
 from . import CONTEXT
 from .places import FILE
+from .visible import json_line
+
+PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_-]*")
+WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")  # of YAML 1.1
 
 
 @click.command("metadata", context_settings=CONTEXT)
@@ -37,13 +42,16 @@ def as_yaml(name: str, searchable: bool = False) -> str:
 
 
 def _lines(value: Any, depth: int) -> list[str]:
-    import json
-
     indent, lines = "  " * depth, []
     for key, inner in value.items():
         if isinstance(inner, dict) and inner:
-            lines += [f"{indent}{key}:", *_lines(inner, depth + 1)]
+            lines += [f"{indent}{_key(key)}:", *_lines(inner, depth + 1)]
         else:
             # JSON is YAML: its quoting is safe for every text and list.
-            lines.append(f"{indent}{key}: {json.dumps(inner, ensure_ascii=False)}")
+            lines.append(f"{indent}{_key(key)}: {json_line(inner)}")
     return lines
+
+
+def _key(name: str) -> str:
+    """Return a name as a key: one that YAML could take for something else, such as 2026, on or a: b, is quoted."""
+    return name if PLAIN.fullmatch(name) and name.lower() not in WORDS else json_line(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from .columns import screen_width, wrapped
-from .visible import json_line, printable
+from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -77,8 +77,8 @@ def _lines(problems: Iterator[dict[str, Any]], as_json: bool) -> Iterator[str]:
         if as_json:
             yield json_line(problem)
             continue
-        run = f"{problem['run']}: " if "run" in problem else ""
+        run = f"{in_line(problem['run'])}: " if "run" in problem else ""
         line = f" line {problem['line']:,}" if problem["line"] else ""
-        yield from wrapped(printable(f"{run}{problem['path']}{line}: {problem['reason']}"), screen_width())
+        yield from wrapped(printable(f"{run}{in_line(problem['path'])}{line}: {problem['reason']}"), screen_width())
     if not as_json:
         yield plural(count, "problem")

@@ -11,7 +11,7 @@ import click
 
 from ..amounts import listed, plural, ranges, size
 from .say import say
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..index.refresh import Progress, Refreshed
@@ -94,7 +94,7 @@ def run_lines(
     named = [f"  name: {result.naming}"] if result.naming else []
     if discover:
         found = f"{plural(count['steps'], 'step')} discovered, {count['unread']:,} of them not read yet"
-        return [f"{name}: {found}", *named]
+        return [f"{in_line(name)}: {found}", *named]
     facts = [
         plural(count["trajectories"], "trajectory"),
         *([f"{unscored:,} unscored"] if (unscored := count["trajectories"] - count["scored"]) > 0 else []),
@@ -102,7 +102,7 @@ def run_lines(
         plural(count["steps"], "step"),
         plural(count["problems"], "problem"),
     ]
-    lines = [f"{name}: {', '.join(facts)}", *named, f"  success: {path} >= {threshold:g}"]
+    lines = [f"{in_line(name)}: {', '.join(facts)}", *named, f"  success: {path} >= {threshold:g}"]
     if not is_rule_asked or count["scored"]:
         lines += _unscored_lines(connection, result.run_id, path, count)
     if unscored > 0 and (failed := _failed_episodes(connection, result.run_id)):
@@ -111,7 +111,7 @@ def run_lines(
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, "ends in the middle of a line, which is read when it is complete")
     lines += _told("gone", result.gone, "has vanished; its rows are kept and flagged")
-    lines += [f"  left aside: {file}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
+    lines += [f"  left aside: {in_line(file)}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
     if len(result.aside) > MAX_ASIDE:
         lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")
     lines += [f"  left aside: {plural(count, 'file')}: {reason}" for reason, count in result.unused.items()]
@@ -122,7 +122,7 @@ def run_lines(
 
 
 def _told(state: str, files: list[str], what: str) -> list[str]:
-    lines = [f"  {state}: {file} {what}" for file in files[:MAX_ASIDE]]
+    lines = [f"  {state}: {in_line(file)} {what}" for file in files[:MAX_ASIDE]]
     more = len(files) - len(lines)
     return [*lines, f"  {state}: {plural(more, 'file')} more, see the table shards"] if more else lines
 

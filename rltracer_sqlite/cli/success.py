@@ -12,7 +12,7 @@ from ..amounts import plural
 from . import CONTEXT
 from .places import FILE, refuse_swapped
 from .say import say
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
@@ -87,7 +87,7 @@ def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[i
     if not known:
         raise click.UsageError("The index holds no run yet.")
     if not (found := named_runs(known, run)):
-        raise click.UsageError(printable(which_run(known, run, "The index")))
+        raise click.UsageError(printable(which_run(known, run)))
     return [(one.id, one.name) for one in found]
 
 
@@ -103,7 +103,7 @@ def _state(connection: sqlite3.Connection, run_id: int) -> str:
         """,
         (run_id,),
     ).fetchall()
-    rule = f"{name}: {path} >= {threshold:g}"
+    rule = f"{in_line(name)}: {path} >= {threshold:g}"
     told = [f"{split or 'no split'}: {_counts(*counts)}" for split, *counts in splits]
     if len(told) > MOST_SPLITS:
         told = [*told[:MOST_SPLITS], f"and {plural(len(told) - MOST_SPLITS, 'more split')}"]

@@ -40,12 +40,13 @@ def run_names(known: Sequence[Run]) -> str:
     return listed(names) or "none"
 
 
-def which_run(known: Sequence[Run], wanted: str | int | None, index: object) -> str:
+def which_run(known: Sequence[Run], wanted: str | int | None, index: object = None) -> str:
     """Return a sentence that asks for a run of an index, or says that its name means none of them or several."""
     several = [] if wanted is None else _beginning(known, wanted)
+    called = "the index" if index is None else index
     if several:
-        return f"Which run of {index}? The names of several begin with {shown(str(wanted))}: {run_names(several)}."
-    asked = f"Which run of {index}?" if wanted is None else f"{index} has no run {shown(str(wanted))}."
+        return f"Which run of {called}? The names of several begin with {shown(str(wanted))}: {run_names(several)}."
+    asked = f"Which run of {called}?" if wanted is None else f"{index or 'The index'} has no run {shown(str(wanted))}."
     return f"{asked} It holds: {run_names(known)}."
 
 

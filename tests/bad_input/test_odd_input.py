@@ -8,13 +8,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fuzz.invariants import place_of
 from rltracer_sqlite.search import QueryError, full_text_query
 from rltracer_sqlite.sources.base import Entry, Problem, Shard, SourceError
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.table.sqlite import sqlite_rows
-from tests.commands import indexed, inspected, sentence
+from tests.commands import indexed, inspected, rltracer, sentence
 from tests.layouts import append, message, trace
 from tests.token_layouts import micro_batch, question, write_bin, write_torch
 
@@ -117,3 +118,28 @@ def test_bytes_that_are_no_text_can_be_searched_for() -> None:
     assert full_text_query("\udcff a") == '"?" "a"'
     with pytest.raises(QueryError, match="nothing to search"):
         full_text_query(" ")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["inspect", "{db}", "--split"],
+        ["inspect", "{db}", "--step", 1, "--prompt"],
+        ["plot", "{db}", "reward", "--split"],
+        ["analyze", "{db}", "-o", "{db}.out", "--env"],
+    ],
+    ids=lambda options: f"{options[0]} {options[-1]}",
+)
+def test_an_argument_that_is_no_text_means_nothing(run: Path, tmp_path: Path, options: list[object]) -> None:
+    database = tmp_path / "x.sqlite"
+    indexed(database, run)
+    arguments = [str(option).format(db=database) for option in options]
+    said = sentence(rltracer(*arguments, b"\xff".decode(errors="surrogateescape")))
+    assert said == r"'\udcff' among the arguments is not UTF-8: nothing in an index is called so."
+
+
+@pytest.mark.parametrize("name", ["2026", "on", "a: b", "#1", "'x", "e\x1b[1m\u202e", "plain"])
+def test_metadata_names_any_database_as_it_is_called(name: str) -> None:
+    written = rltracer("metadata", f"{name}.sqlite").stdout
+    assert list(yaml.safe_load(written)["databases"]) == [name]
+    assert not set(written) & {"\x1b", "\u202e"}
