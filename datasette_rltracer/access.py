@@ -42,8 +42,10 @@ async def permitted_index_at(datasette: Datasette, request: Request, route: str,
 
 async def permitted_indexes(datasette: Datasette, request: Request, *tables: str) -> list[str]:
     """Return the names of the indexes of which the visitor may view these tables and `trajectories`, the first ones."""
-    found = []
-    for name in [name for name in datasette.databases if is_known_index(datasette, name)][:MOST_INDEXES]:
+    found: list[str] = []
+    for name in [name for name in datasette.databases if is_known_index(datasette, name)]:
+        if len(found) == MOST_INDEXES:
+            break
         with suppress(Forbidden):
             await may_view(datasette, request, name, "trajectories", *tables)
             found.append(name)

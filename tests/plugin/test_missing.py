@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html import unescape
 
 import pytest
 from datasette.app import Datasette
 
+from datasette_rltracer import access
 from tests.index_factory import make_index
 
 from .conftest import get
@@ -145,6 +147,17 @@ async def test_only_what_a_visitor_may_see_is_named(database, tmp_path, path, ta
     cookies = {"ds_actor": datasette.sign({"a": {"id": "root"}}, "actor")}
     seen = await get(datasette, path, 404, follow_redirects=True, cookies=cookies)
     assert "/-/rltracer/other/" in [address for _, address in listed(seen)]
+
+
+async def test_an_index_is_named_behind_many_that_a_visitor_may_not_see(database, tmp_path, monkeypatch):
+    monkeypatch.setattr(access, "MOST_INDEXES", 2)
+    others = [tmp_path / f"a{number}.sqlite" for number in range(4)]
+    for other in others:
+        shutil.copy(database, other)
+    denied = {other.stem: {"allow": {"id": "root"}} for other in others[:3]}
+    datasette = Datasette([*map(str, others), str(database)], metadata={"databases": denied})
+    page = await get(datasette, "/-/rltracer", 404)
+    assert listed(page) == [("the index a3", "/-/rltracer/a3/"), ("the index index", f"{OWN}/")]
 
 
 async def test_without_an_index_nothing_is_named(database):
