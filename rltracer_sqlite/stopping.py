@@ -19,11 +19,13 @@ class Stopped(Exception):
 class Stopping:
     """Whether a signal asked to stop: `with Stopping() as stopping:`. A second one stops at once.
 
-    SIGINT and SIGTERM do, and the end of the terminal, unless that is to be survived (nohup).
+    SIGINT and SIGTERM do, and the end of the terminal, unless that is to be survived (nohup). `then` is called when
+    one comes, from its handler, also while the main thread waits for a process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, then: Callable[[], None] = lambda: None) -> None:
         self.is_asked = False
+        self._then = then
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopping:
@@ -37,6 +39,7 @@ class Stopping:
     def _ask(self, number: int, frame: object) -> None:
         self.is_asked = True
         self.__exit__()
+        self._then()
 
     def sleep(self, seconds: float) -> None:
         """Wait for so many seconds, or until it is time to stop."""

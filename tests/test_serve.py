@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -140,8 +142,8 @@ def test_a_real_server_reads_a_step_when_it_is_opened(tmp_path: Path) -> None:
     finally:
         server.terminate()
         server.communicate(timeout=60)
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0  # the server ends with the command
+    assert server.returncode == 0
+    assert is_free(port)  # the server ends with the command
     assert json.dumps(sorted(path.name for path in (tmp_path / "runs").iterdir())) == '["first"]'
 
 
@@ -159,6 +161,36 @@ def test_the_demo_prints_the_address_of_its_overview(demo: Path) -> None:
     finally:
         server.terminate()
         server.communicate(timeout=60)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX systems")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("serving", ["serve", "demo"])
+def test_a_signal_to_the_command_alone_ends_it_and_its_server(tmp_path: Path, serving: str, name: str) -> None:
+    if signal.getsignal(getattr(signal, name)) == signal.SIG_IGN and name == "SIGHUP":
+        pytest.skip("the tests run under nohup, which the server inherits and heeds")
+    write_step(tmp_path / "runs/first", 3, "a question")
+    port = chosen_port("127.0.0.1", 0)
+    of = {"serve": [tmp_path / "runs", "--index", tmp_path / "i.sqlite"], "demo": [tmp_path / "demo"]}
+    server = subprocess.Popen(
+        [sys.executable, "-c", "from rltracer_sqlite.cli import main; main()", serving, *of[serving], f"--port={port}"],
+        env=safe_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True,
+    )  # fmt: skip
+    try:
+        assert server.stdout
+        while "http://" not in (line := server.stdout.readline()):
+            assert line, server.communicate()
+        server.send_signal(getattr(signal, name))
+        _, complained = server.communicate(timeout=60)  # whatever it started has let go of these
+    finally:
+        server.kill()
+    assert (server.returncode, "Traceback" in complained) == (0, False)
+    assert is_free(port)
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def opened(address: str, until: str = "", seconds: float = 60) -> str:

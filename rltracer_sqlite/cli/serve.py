@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..stopping import Stopping
 from . import CONTEXT, run
 from .options import every
 from .places import FILE, OUTPUT, RUN
@@ -101,24 +101,34 @@ class Address(NamedTuple):
 def run_until_stopped(
     command_line: list[str], environment: dict[str, str], address: Address, beside: Sequence[list[str]] = ()
 ) -> int:
-    """Run a server and return its exit code, or 0 where it was stopped from the keyboard; it ends with this process.
+    """Run a server and return its exit code, or 0 where this process was asked to stop; it ends with this process.
 
     Its address is printed when it can be opened. The commands `beside` it run as long as it does.
     """
-    others = [subprocess.Popen(other, env=environment) for other in beside]
-    process = subprocess.Popen(command_line, env=environment)
-    signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
-    try:
-        _announce(process, address)
-        return process.wait()
-    except KeyboardInterrupt:
-        process.wait()  # the keyboard has told it too
-        return 0
-    finally:
-        for other in others:
-            other.terminate()
-        for other in others:
-            other.wait()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def terminate() -> None:
+        for process in started:
+            process.terminate()
+
+    with Stopping(terminate) as stopping:
+        try:
+            for line in (command_line, *beside):
+                # In a session of their own: what comes from the keyboard would reach them twice.
+                started.append(subprocess.Popen(line, env=environment, start_new_session=True))
+            if stopping.is_asked:  # while one was being started
+                terminate()
+            _announce(started[0], address)
+            code = started[0].wait()
+        except KeyboardInterrupt:  # asked once more, while requests are still being answered
+            started[0].kill()
+            code = 0
+        finally:
+            if not stopping.is_asked:
+                terminate()
+            for process in started:
+                process.wait()
+    return 0 if stopping.is_asked else code if code >= 0 else 128 - code
 
 
 def _announce(process: subprocess.Popen[bytes], address: Address) -> None:
