@@ -28,7 +28,7 @@ from .scanning import scanning
 from .stale import drop_stale, forget_findings
 from .statistics import refresh_steps, utc_now
 
-Progress = Callable[[int, int], None]  # bytes read so far, bytes to read
+Progress = Callable[[int, int], None]  # bytes read so far, never fewer than before, and bytes to read
 
 
 @dataclass
@@ -84,7 +84,8 @@ def refresh_run(
             reading = Reading(connection, root, writer, job)
             for read in reading.commits(scan(job)):
                 if progress:
-                    progress(passed + read, total)
+                    # More than was seen before: the file has grown meanwhile, or is compressed.
+                    progress(passed + min(read, job.new_bytes), total)
             passed += job.new_bytes
             reading.note_in(done)
     _note_read(connection, writer, done)

@@ -8,12 +8,15 @@ import sys
 
 from tests.faults.runs import REPOSITORY
 
-# What is imported before the count begins is not counted: its calls depend on what was imported already.
+# What is imported before the count begins is not counted: its calls depend on what was imported and compiled already.
 PROGRAM = """
 import os, signal, sys
-left = int(sys.argv.pop(1))
+left, since = int(sys.argv.pop(1)), {since!r}
 def watch(frame, event, argument):
-    global left
+    global left, since
+    if since and frame.f_code.co_name != since:
+        return
+    since = ""
     left -= 1
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -23,12 +26,12 @@ sys.setprofile(watch)
 """
 
 
-def killed(imports: str, command: str, after: int, *arguments: object) -> bool:
+def killed(imports: str, command: str, after: int, *arguments: object, since: str = "") -> bool:
     """Run a command that is killed when so many functions have been called or have returned since it began.
 
-    Say whether it was, and had not ended before.
+    With `since` they are counted from the first call of that function on. Say whether it was, and had not ended before.
     """
-    program = PROGRAM.format(imports=imports, command=command)
+    program = PROGRAM.format(imports=imports, command=command, since=since)
     done = subprocess.run(
         [sys.executable, "-c", program, str(after), *map(str, arguments)],
         capture_output=True, text=True, check=False, cwd=REPOSITORY,

@@ -31,9 +31,9 @@ from rltracer_sqlite.sources.prime_rl import load, scan
 """
 
 
-def killed_command(module: str, command: str, after: int, *arguments: object) -> bool:
+def killed_command(module: str, command: str, after: int, *arguments: object, since: str = "") -> bool:
     """Run a command that is killed after so many calls; say whether it was, and had not ended before."""
-    return killed(IMPORTS.format(module=module), COMMANDS[command], after, *arguments)
+    return killed(IMPORTS.format(module=module), COMMANDS[command], after, *arguments, since=since)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -64,12 +64,10 @@ def test_a_killed_build_of_the_full_text_is_completed(whole: Path, tmp_path: Pat
 
 def test_a_killed_rebuild_leaves_the_old_index_and_is_cleaned_up(run: Path, whole: Path, tmp_path: Path) -> None:
     database = shutil.copy(whole, tmp_path / "x.sqlite")
-    for after in range(10_000, 60_000, 10_000):
-        assert killed_command("index", "index", after, database, run, "--rebuild")
+    for after in (1, 2_000):  # what is read before depends on what this machine has compiled, and is not counted
+        assert killed_command("index", "index", after, database, run, "--rebuild", since="refresh_run")
         assert content(database) == content(whole)
-        if "x.sqlite.rebuilding" in names(tmp_path):
-            break
-    assert "x.sqlite.rebuilding" in names(tmp_path)
+        assert "x.sqlite.rebuilding" in names(tmp_path)
     assert called("index", database, run, "--quiet").returncode == 0
     assert names(tmp_path) == ["x.sqlite"]
 
