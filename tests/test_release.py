@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,14 @@ import yaml
 from scripts import distributions, vendored
 from scripts.distributions import ROOT, faults, sdist_faults, tag_fits, version_of, wheel_faults
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 with_workflows = pytest.mark.skipif(not WORKFLOWS, reason="a source distribution has no workflows")
+SHIPPED = ["datasette_rltracer", "rltracer_sqlite"]
 PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
 
@@ -44,7 +52,32 @@ def test_the_same_files_make_the_same_bytes_and_hold_what_they_should(
     assert [path.read_bytes() for path in again] == [sdist.read_bytes(), wheel.read_bytes()]
     assert sdist_faults(sdist) == wheel_faults(wheel) == []
     assert {"datasette_rltracer/py.typed", "rltracer_sqlite/py.typed"} <= set(distributions.read_wheel(wheel))
+    assert_importable(wheel, tmp_path / "unpacked")
     assert f"## {version_of(wheel)}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def assert_importable(wheel: Path, folder: Path) -> None:
+    """Import both packages from a wheel, and read a file of each that is no Python."""
+    shutil.unpack_archive(wheel, folder, "zip")
+    code = """
+import datasette_rltracer, rltracer_sqlite
+from importlib.resources import files
+from rltracer_sqlite.charts.data import load_spec
+assert load_spec("difficulty")
+assert "{% block" in files(datasette_rltracer).joinpath("templates/rltracer/browse.html").read_text()
+print(datasette_rltracer.__file__, rltracer_sqlite.__file__)
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [Path(name).parent for name in done.stdout.split()] == [folder / name for name in SHIPPED]
+
+
+def test_a_wheel_is_to_hold_both_packages_whole() -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert built["targets"]["wheel"] == {"packages": SHIPPED}  # and leaves nothing out
+    kinds = {Path(name).suffix for name in distributions.package_files()}
+    assert {".py", ".typed", ".html", ".css", ".js", ".sql", ".json"} <= kinds
 
 
 @pytest.mark.parametrize(
