@@ -77,7 +77,8 @@ def group() -> None:
     """See what a model actually did: browse, query and export the rollouts of an RL training run.
 
     What a command writes lies in a folder that is there; none is made for it. The exit code is 0 when all went well, 1
-    when something could not be read, found or written, 2 for wrong arguments, and 130 or 143 where it was stopped.
+    when something could not be read, found or written, 2 for wrong arguments, and 130 or 143 where Ctrl-C or SIGTERM
+    stopped it before it was done. What goes on until it is stopped, --watch, serve and demo, is done then: 0.
     """
 
 

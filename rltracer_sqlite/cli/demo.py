@@ -22,7 +22,7 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
 
     The run is made up: eight steps of a policy that gets better at word problems, at a small shell, at pictures
     and at explaining code. It shows what a run of your own will look like. The last step holds tokens, and all of it
-    can be searched.
+    can be searched. Ctrl-C ends the serving, with exit code 0.
     """
     from ..amounts import plural
     from ..index.database import finish_writing, open_for_writing

@@ -58,7 +58,8 @@ def command(
 
     Runs are found by the names of their files; a step is read when it is opened, and its index is kept in your cache
     folder. Files of a run are never written to. Only this machine can connect, unless --host says otherwise. With
-    --watch the steps that have been opened are followed, and those that come after them.
+    --watch the steps that have been opened are followed, and those that come after them. Ctrl-C, SIGTERM or the end of
+    the terminal ends it, with exit code 0.
 
     \b
     Examples:
@@ -115,7 +116,8 @@ def run_until_stopped(
         try:
             for line in (command_line, *beside):
                 # In a session of their own: what comes from the keyboard would reach them twice.
-                started.append(subprocess.Popen(line, env=environment, start_new_session=True))
+                process = subprocess.Popen(line, env=environment, start_new_session=True)
+                started.append(process)
             if stopping.is_asked:  # while one was being started
                 terminate()
             _announce(started[0], address)
