@@ -99,12 +99,23 @@ def test_lines_fit_the_terminal_and_show_the_match(
     database: Path, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    head, *lines, last = rltracer("search", database, "gasket").stdout.splitlines()
-    assert len(lines) == 4
+    head, *lines, last, _ = rltracer("search", database, "gasket", is_terminal=True).stdout.splitlines()
     assert max(map(width_of, [head, *lines, last])) <= columns
-    assert all("gasket" in line for line in lines)
     assert last == "4 of 4 trajectories"
-    assert lines[3].split()[:5] == ["1", "1", "train", "yes", "1.000"]
+    facts, snippets = (lines[::2], lines[1::2]) if columns < 120 else (lines, lines)
+    assert [line.split()[0] for line in facts] == ["4", "3", "2", "1"]
+    assert facts[3].split()[:5] == ["1", "1", "train", "yes", "1.000"]
+    assert all("gasket" in line for line in snippets)
+    assert width_of(snippets[3]) >= columns - 1  # a long text fills its line
+    assert head.endswith("found") == (columns >= 120)
+
+
+def test_a_pipe_gets_a_line_for_each_match(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    _, *lines, _ = rltracer("search", database, "gasket").stdout.splitlines()
+    assert len(lines) == 4
+    assert all("gasket" in line for line in lines)
+    assert len(lines[3]) == 120
 
 
 def test_what_steers_a_terminal_is_made_visible(database: Path) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 LONGEST_RUN = 16
+WIDE = 120  # columns in which the facts of a match and what it says fit beside each other
+BELOW = " " * 4
 SUCCESS = {1: "yes", 0: "no"}
 
 
@@ -154,27 +156,33 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     from ..search import count_found
     from .report import writes_to_terminal
 
-    names, width = [run.name for run in runs(connection)], screen_width()
-    run_width = min(max(map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
+    names, is_terminal = [run.name for run in runs(connection)], writes_to_terminal()
+    width = screen_width() if is_terminal else max(screen_width(), WIDE)  # a line for each match in a pipe
+    run_width = min(max(len("run"), *map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
     run = f"  {'run':{run_width}}" if run_width else ""
-    yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'success':>7}  {'reward':>7}  found", width)
+    found = "  found" if width >= WIDE else ""
+    yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'success':>7}  {'reward':>7}{found}", width)
     shown = 0
     for row, hit in listed:
-        yield _line(row, hit, run_width, width)
+        yield from _lines(row, hit, run_width, width)
         shown += 1
     count = max(count_found(connection, query, among), shown)
-    more = "; --limit N lists more" if count > shown and writes_to_terminal() else ""
+    more = "; --limit N lists more" if count > shown and is_terminal else ""
     yield f"{shown:,} of {plural(count, 'trajectory')}{more}"
 
 
-def _line(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> str:
+def _lines(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> Iterator[str]:
+    """Yield the facts of a match with what it says behind them, or below them where that would be a few words only."""
     run = f"  {cell(row['run'], run_width)}" if run_width else ""
     step = "–" if row["step"] is None else str(row["step"])
     numbers = f"{SUCCESS.get(row['success'], '–'):>7}  {decimal(row['reward']):>7}"
-    facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}  "
+    facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}"
+    before = f"{facts}  " if width >= WIDE else BELOW
     problem = " ".join(filter(None, (hit.problem, hit.error)))
-    said = f"({problem})" if problem else _around_match(hit, width - width_of(facts))
-    return cut(facts + said, width)
+    said = f"({problem})" if problem else _around_match(hit, width - width_of(before))
+    if before == BELOW:
+        yield cut(facts, width)
+    yield cut(before + said, width)
 
 
 def _around_match(hit: Hit, width: int) -> str:
