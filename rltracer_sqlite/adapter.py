@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -152,7 +153,10 @@ class IndexedAdapter:
         with self._lock:
             found = queries.run_of_trajectory(self.connection, trajectory_id)
             if found is not None and found[0] != self.run_id:
-                raise LocatorError(f"Trajectory {trajectory_id} is in the run {found[1]}, which this one is not.")
+                raise LocatorError(
+                    f"Trajectory {trajectory_id} is not of this run but of the run {found[1]}. Show it with: "
+                    f"rltracer inspect {quote(str(self.index))} --trajectory {trajectory_id}"
+                )
             row, root, locators = _located(self.connection, trajectory_id, roots)
         return _loaded(row, root, locators, roots, self.source)
 

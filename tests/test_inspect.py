@@ -211,6 +211,44 @@ def test_the_best_and_the_worst_of_a_prompt_are_named_and_come_first_and_last(de
         assert [json.loads(line)["reward"] for line in shown] == sorted(told.values(), reverse=True)
 
 
+@pytest.mark.parametrize("option", ["--hardest", "--easiest"])
+def test_what_follows_an_optional_number_may_be_the_index(demo: Path, option: str) -> None:
+    database = demo / "x.sqlite"
+    expected = rltracer("inspect", database, option)
+    assert expected.returncode == 0
+    assert rltracer("inspect", option, database) == expected
+    assert "take a whole number, not 'some'" in sentence(rltracer("inspect", option, "some", database), 2)
+    assert "'1.5' is not a whole number." in sentence(rltracer("inspect", option, "1.5", database), 2)
+    assert "some does not exist" in sentence(rltracer("inspect", option, "some"))
+
+
+def test_a_run_is_headed_by_its_name_and_by_its_folder_as_far_as_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, run = tmp_path / "x.sqlite", make_run(tmp_path / ("folder" * 9), 3)
+    indexed(database, run, "--name", "of its own")
+    for columns, said in (
+        ("300", f"of its own, {run}: 1 step; split train"),
+        ("60", "of its own, …erfolderfolderfolderfolder: 1 step; split train"),
+        ("40", "of its own: 1 step; split train"),
+    ):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert rltracer("inspect", database).stdout.splitlines()[0] == said
+
+
+def test_the_headings_of_a_list_of_runs_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    database, long = tmp_path / "x.sqlite", "a-name-that-takes-more-than-there-is-room-for"
+    for number, name in enumerate(("a", "b", long)):
+        indexed(database, *[make_run(tmp_path / name, step) for step in (3, 5, 8)])
+        if number:
+            listed = rltracer("inspect", database).stdout.splitlines()
+            [head] = [line for line in listed if line.startswith("  run  ")]
+            assert head.split()[:2] == ["run", "name"]
+            assert head.endswith("  steps")
+            assert head.index("steps") == listed[-1].index("3, 5, 8")
+
+
 def test_an_index_of_several_runs_lists_them(demo: Path, tmp_path: Path) -> None:
     make_run(tmp_path / "small", 3)
     database = tmp_path / "x.sqlite"
@@ -267,7 +305,8 @@ def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:
         told = json.loads(rltracer("inspect", database, "--trajectory", 2, "--json", *options).stdout)
         assert told["metadata"]["id"] == 2
     done = rltracer("inspect", database, "--run", "a", "--trajectory", 2)
-    assert sentence(done) == "Trajectory 2 is in the run b, which this one is not."
+    how = f"rltracer inspect {database} --trajectory 2"
+    assert sentence(done) == f"Trajectory 2 is not of this run but of the run b. Show it with: {how}"
 
 
 def test_lines_fit_the_terminal(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

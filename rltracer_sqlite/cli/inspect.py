@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import CONTEXT, options
-from .numbers import From
+from .numbers import From, FromOrPlace
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines
@@ -29,7 +29,7 @@ MOST = 10
 def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     return click.option(
         name,
-        type=From(1),
+        type=FromOrPlace(1),
         is_flag=False,
         flag_value=MOST,
         metavar="[N]",
@@ -70,8 +70,8 @@ def command(
     name: str | None,
     step: int | None,
     prompt: str | None,
-    hardest: int | None,
-    easiest: int | None,
+    hardest: int | str | None,
+    easiest: int | str | None,
     split: str | None,
     env: str | None,
     trajectory: str | None,
@@ -102,7 +102,9 @@ def command(
       rltracer inspect /data/my-run --problems
     """
     from ..index.lists import Among
+    from .over_steps import ranked
 
+    place, most = _place_and_most(place, hardest, easiest)
     place, name = _place_and_name(place, run, name)
     others = {"hardest": hardest, "easiest": easiest, "trajectory": trajectory, "problems": problems or None}
     for name_of_one, asked in (("prompt", prompt), ("step", step)):
@@ -122,7 +124,7 @@ def command(
     elif (step, prompt, hardest, easiest, name) == (None,) * 5 and (listed := several_runs(place, among, as_json)):
         lines = listed
     elif hardest is not None or easiest is not None:
-        lines = _ranking(_adapter(place, name, tokenizer), hardest, easiest, among, as_json)
+        lines = ranked(_adapter(place, name, tokenizer), most, easiest is not None, among, as_json)
     else:
         lines = _lists(_adapter(place, name, tokenizer), step, prompt, among, as_json)
     for line in lines:
@@ -136,6 +138,17 @@ def _refuse_both(**asked: object) -> None:
         raise click.UsageError(f"{' and '.join(given)} ask for different things: give one of them.")
 
 
+def _place_and_most(place: Root | None, *counts: int | str | None) -> tuple[Root | None, int]:
+    """Return where to look and how many prompts to list: what stands after --hardest may be the index, not a number."""
+    after = next((count for count in counts if count is not None), MOST)
+    if isinstance(after, int):
+        return place, after
+    if place is not None:
+        how = f"rltracer inspect run.sqlite --hardest {MOST}"
+        raise click.UsageError(printable(f"--hardest and --easiest take a whole number, not {after!r}: {how}"))
+    return RUN.convert(after, None, click.get_current_context()), MOST
+
+
 def _place_and_name(place: Root | None, run: str | None, name: str | None) -> tuple[Root, str | None]:
     """Return where to look and which run: --run is a name beside an index, and a place of its own without one."""
     from ..sources.places import is_database
@@ -145,14 +158,6 @@ def _place_and_name(place: Root | None, run: str | None, name: str | None) -> tu
     if place is None or (run is not None and (name is not None or not is_database(place))):
         raise click.UsageError("Give one index or run: rltracer inspect run.sqlite")
     return place, name if run is None else run
-
-
-def _ranking(
-    adapter: IndexedAdapter, hardest: int | None, easiest: int | None, among: Among, as_json: bool
-) -> Iterator[str]:
-    from .over_steps import ranked
-
-    return ranked(adapter, hardest or easiest or MOST, easiest is not None, among, as_json)
 
 
 def _lists(adapter: IndexedAdapter, step: int | None, prompt: str | None, among: Among, as_json: bool) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 LARGEST = 2**63 - 1  # what SQLite can hold
+NUMBER = re.compile(r"[-+\d.,_ ]*")  # what is meant as a number, if not as a whole one
 RANGE = re.compile(r"(\d{1,18}|)(-?)(\d{1,18}|)")
 
 
@@ -15,6 +16,7 @@ class Whole(click.types.IntParamType):
     """A whole number that an index can hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        _refuse_text(value, self, param, ctx)
         return _held(super().convert(value, param, ctx), self, param, ctx)
 
 
@@ -25,7 +27,22 @@ class From(click.IntRange):
         super().__init__(smallest)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        _refuse_text(value, self, param, ctx)
         return _held(super().convert(value, param, ctx), self, param, ctx)
+
+
+class FromOrPlace(From):
+    """The optional number of an option, or what comes after the option where the number is left out, as text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, str) and not NUMBER.fullmatch(value) else super().convert(value, param, ctx)
+
+
+def _refuse_text(value: Any, kind: click.ParamType[Any], param: click.Parameter | None, ctx: Any) -> None:
+    try:
+        int(value)
+    except ValueError:
+        kind.fail(f"{value!r} is not a whole number.", param, ctx)
 
 
 def _held(number: int, kind: click.ParamType[Any], param: click.Parameter | None, ctx: click.Context | None) -> int:

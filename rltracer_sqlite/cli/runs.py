@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..index.lists import Among
     from ..sources.places import Root
 
-LONGEST_NAME = 20
+SHORTEST_NAME, LONGEST_NAME = 10, 20
+LONGEST_STEPS = 12
 MOST_TOLD = 4  # success rules or systems of the runs
 
 
@@ -107,18 +108,21 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
 
 def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[str]:
     screen = screen_width()
-    width = min(max(width_of(fact["run"]) for fact in facts), LONGEST_NAME)
+    steps_of = [ranges(fact["steps"]) or "–" for fact in facts]
+    head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
+    # Names give way to the steps, which stand last, as far as they can.
+    room = screen - len(f"  run    {head}") - min(max(map(len, steps_of)), LONGEST_STEPS) + len("steps")
+    longest = max(SHORTEST_NAME, min(room, LONGEST_NAME))
+    width = min(max(len("name"), *(width_of(printable(fact["run"])) for fact in facts)), longest)
     yield from caption(str(place), f": {plural(len(facts), 'run')}; --run NAME or its number shows one", screen)
     env = "" if among.env is None else f" and of env {among.env}"
     said = f"Pass rate and reward are of the split named, over all its steps{env}."
     yield from wrapped(printable(said), screen)
     yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'success')}."), screen)
-    head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
-    for fact in facts:
+    for fact, steps in zip(facts, steps_of, strict=True):
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>6}"
-        steps = ranges(fact["steps"]) or "–"
         yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from .columns import caption, cell, cut, decimal, screen_width, wrapped
+from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
 from .covered import in_words, refuse_nothing, scoring
 from .prompts import prompts_of_step, step_words
 from .visible import json_line, printable
@@ -38,7 +38,7 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     width = screen_width()
     splits = dict.fromkeys(sorted(fact["split"] for fact in places if fact["split"] is not None))
     count = len({fact["step"] for fact in places if fact["step"] is not None})
-    yield from caption(str(adapter.rollout_dir), f": {plural(count, 'step')}{in_words(list(splits), among)}", width)
+    yield from run_caption(adapter, f": {plural(count, 'step')}{in_words(list(splits), among)}", width)
     if not places:
         return
     if any(fact["trajectories"] is not None for fact in places):
@@ -52,6 +52,25 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
         yield from wrapped(f"{', '.join(amiss)}.", width)
     if steps == [None]:
         yield from prompts_of_step(adapter, None, among, as_json=False)
+
+
+def run_caption(adapter: IndexedAdapter, said: str, width: int) -> Iterator[str]:
+    """Yield what is said of a run after its folder, and before that its name in the index, where it is another one."""
+    folder = str(adapter.rollout_dir)
+    name = "" if adapter.refreshes else _name(adapter)
+    if name in ("", adapter.rollout_dir.name):
+        yield from caption(folder, said, width)
+        return
+    name = cut(name, width // 2)
+    room = width - width_of(f"{name}, {said}")
+    place = f", {ending(printable(folder), room)}" if room >= SHORTEST_PLACE else ""
+    yield from wrapped(f"{name}{place}{printable(said)}", width)
+
+
+def _name(adapter: IndexedAdapter) -> str:
+    from ..index.queries import runs
+
+    return next(run.name for run in runs(adapter.connection) if run.id == adapter.run_id)
 
 
 def _unread(step: int | None) -> dict[str, Any]:
