@@ -23,9 +23,15 @@ def database(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--steps", "9"], "demo has no trajectory with split train, step 9. It has steps 1–3 with split train."),
-        (["--steps", "7-", "--split", "any"], "demo has no trajectory with steps from 7 on. It has steps 1 to 3."),
-        (["--split", "eval"], "demo has no trajectory with split eval. It has split train."),
+        (
+            ["--steps", "9"],
+            "The run demo has no trajectory with split train, step 9. It has steps 1–3 with split train.",
+        ),
+        (
+            ["--steps", "7-", "--split", "any"],
+            "The run demo has no trajectory with steps from 7 on. It has steps 1 to 3.",
+        ),
+        (["--split", "eval"], "The run demo has no trajectory with split eval. It has split train."),
     ],
 )
 def test_an_export_says_which_exist(database: Path, tmp_path: Path, options: list[str], sentence: str) -> None:
@@ -38,12 +44,15 @@ def test_an_export_says_which_exist(database: Path, tmp_path: Path, options: lis
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--split", "evla"], "demo has no trajectory with split evla. It has split train."),
+        (["--split", "evla"], "The run demo has no trajectory with split evla. It has split train."),
         (
             ["--env", "chess", "--step-end", "2"],
-            "demo has no trajectory with env chess, steps up to 2. It has env math; steps 1 to 3.",
+            "The run demo has no trajectory with env chess, steps up to 2. It has env math; steps 1 to 3.",
         ),
-        (["--step-start", "4", "--step-end", "5"], "demo has no trajectory with steps 4 to 5. It has steps 1 to 3."),
+        (
+            ["--step-start", "4", "--step-end", "5"],
+            "The run demo has no trajectory with steps 4 to 5. It has steps 1 to 3.",
+        ),
     ],
 )
 def test_an_analysis_and_a_chart_say_which_exist(
@@ -61,5 +70,5 @@ def test_a_run_without_the_split_does_not_stop_the_others(tmp_path: Path) -> Non
     database = make_index(tmp_path / "x.sqlite", [*ROWS, other])
     done = CliRunner().invoke(analyze, [str(database), "-o", str(tmp_path / "out"), "--split", "eval"])
     assert done.exit_code == 0
-    assert "demo has no trajectory with split eval. It has split train.\n" in done.output
+    assert "The run demo has no trajectory with split eval. It has split train.\n" in done.output
     assert "1 scored trajectory" in done.output

@@ -219,17 +219,17 @@ def lose(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (rewrite, f" does not hold the files of run: {ALL} is another file."),
-        (cut, f" does not hold the files of run: {ALL} is another file."),
-        (lose, f" does not hold the files of run: {ALL} is not there."),
-        (shutil.rmtree, " does not exist."),
+        (rewrite, f"The folder {{}} does not hold the files of the run run: {ALL} is another file."),
+        (cut, f"The folder {{}} does not hold the files of the run run: {ALL} is another file."),
+        (lose, f"The folder {{}} does not hold the files of the run run: {ALL} is not there."),
+        (shutil.rmtree, "{} does not exist."),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, run: Path, database: Path, change, said: str) -> None:  # type: ignore[no-untyped-def]
     before, copy = dump(database), tmp_path / "copy"
     shutil.copytree(run, copy)
     change(copy)
-    assert sentence(runs(database, "--move", "run", copy)) == f"{copy}{said}"
+    assert sentence(runs(database, "--move", "run", copy)) == said.format(copy)
     assert dump(database) == before
 
 

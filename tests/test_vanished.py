@@ -62,7 +62,7 @@ def test_an_empty_folder_such_as_that_of_a_file_system_that_is_not_mounted_is_a_
 def test_a_folder_without_rollouts_that_was_never_indexed_changes_nothing(tmp_path: Path, database: Path) -> None:
     before = database.read_bytes()
     (tmp_path / "empty").mkdir()
-    assert sentence(indexed(database, tmp_path / "empty")) == f"{tmp_path / 'empty'} is empty."
+    assert sentence(indexed(database, tmp_path / "empty")) == f"The folder {tmp_path / 'empty'} holds no files."
     assert sentence(indexed(database, tmp_path / "none")) == f"{tmp_path / 'none'} does not exist."
     assert database.read_bytes() == before
 

@@ -88,8 +88,8 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) 
     each = f"{folder}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
     each = each if takes_several else "one of them"
     raise SourceError(
-        f"{root} is no run, and holds {len(found):,} of them: {listed(found)}. Give {each} instead, or look at all of "
-        f"them with: rltracer serve --browse-root {folder}{otherwise}"
+        f"The folder {root} is no run, and holds {len(found):,} of them: {listed(found)}. Give {each} instead, or "
+        f"look at all of them with: rltracer serve --browse-root {folder}{otherwise}"
     )
 
 
@@ -98,8 +98,8 @@ def doubt(root: Root) -> str | None:
     if not isinstance(root, Path) or not root.is_dir() or not (folders := _alike(root).doubtful):
         return None
     return (
-        f"{root} is read as one run, although {' and '.join(folders)} hold files of the same steps. If they are "
-        "runs of their own, give them instead."
+        f"The folder {root} is read as one run, although {' and '.join(folders)} hold files of the same steps. If "
+        "they are runs of their own, give them instead."
     )
 
 
@@ -134,7 +134,7 @@ def refuse_mixed(root: Root, source: Source) -> None:
     named = [f"{name} ({system})" for name, system in systems.items()]
     folder = quote(str(root))
     raise SourceError(
-        f"{root} holds runs of several systems: {listed(named)}. Give {folder}/* instead, or "
+        f"The folder {root} holds runs of several systems: {listed(named)}. Give {folder}/* instead, or "
         f"look at all of them with: rltracer serve --browse-root {folder}. With --name what {source.name} reads is one "
         "run."
     )

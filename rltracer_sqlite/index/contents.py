@@ -39,7 +39,7 @@ def nothing_there(
         return None
     name = connection.execute(f"select name from {schema}.runs where id = ?", (run_id,)).fetchone()[0]
     has = _has(connection, [run_id], asked, schema)
-    return f"{name} has no trajectory{_wanted(asked)}. It has {has}."
+    return f"The run {name} has no trajectory{_wanted(asked)}. It has {has}."
 
 
 def lacking(connection: sqlite3.Connection, run_ids: Sequence[int], **asked: Any) -> tuple[list[int], str]:

@@ -48,9 +48,11 @@ def move_run(connection: sqlite3.Connection, run: Run, root: Root) -> list[str]:
     }
     if wrong:
         path, what = next(iter(wrong.items()))
-        raise SourceError(f"{root} does not hold the files of {run.name}: {path} {what}{_more(len(wrong) - 1)}.")
+        raise SourceError(
+            f"The folder {root} does not hold the files of the run {run.name}: {path} {what}{_more(len(wrong) - 1)}."
+        )
     if not any(shard.is_known and found[shard.path] == SAME for shard in shards):
-        raise SourceError(f"{root} holds none of the files of {run.name}.")
+        raise SourceError(f"The folder {root} holds none of the files of the run {run.name}.")
     present = {path for path, what in found.items() if what == SAME}
     with transaction(connection):
         connection.execute(

@@ -46,7 +46,7 @@ def ensure_run(
         return int(cursor.lastrowid or 0)
     run_id, old_name, old_source, old_mapping, old_tokenizer = found
     if old_source != source.name:
-        raise SourceError(f"{root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
+        raise SourceError(f"The run {root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
     if name and name != old_name:
         connection.execute("update runs set name = ? where id = ?", (name, run_id))
     if mapping != old_mapping:

@@ -94,18 +94,20 @@ def nothing_found(root: Root) -> str:
         with open_shard(root, root.name) as reader:
             beginning, cut_off = reader.pread(min(64, reader.size()), 0), _is_cut_off(reader, root.name)
         if beginning.startswith(LFS_POINTER):
-            return f"{root} is {IS_POINTER}."
+            return f"The file {root} is {IS_POINTER}."
         if cut_off:
-            return f"{root} is cut off: its end, which says where everything is, is missing."
-        return f"{root} " + (f"holds no rollouts of a known format. {OWN_TABLES}" if beginning else "is empty.")
+            return f"The file {root} is cut off: its end, which says where everything is, is missing."
+        if not beginning:
+            return f"The file {root} is empty."
+        return f"The file {root} holds no rollouts of a known format. {OWN_TABLES}"
     if isinstance(root, Path):
         names = sorted(map(_shown, root.iterdir()))
     else:
         names = sorted({path.partition("/")[0] for path in root.files()})
     if not names:
-        return f"{root} is empty."
+        return f"The folder {root} holds no files."
     shown = listed(names)
-    return f"{root} holds no rollouts of a known format. It holds: {shown}. {OWN_TABLES}"
+    return f"The folder {root} holds no rollouts of a known format. It holds: {shown}. {OWN_TABLES}"
 
 
 def _is_cut_off(reader: ByteReader, name: str) -> bool:

@@ -68,7 +68,7 @@ def make_outside(path: Path) -> None:
 
 INSTEAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "missing": (lambda path: None, "does not exist"),
-    "an empty folder": (Path.mkdir, "is empty"),
+    "an empty folder": (Path.mkdir, "holds no files"),
     "an empty file": (make_empty_file, "is empty"),
     "a text": (lambda path: path.write_text("hello\n"), "no rollouts of a known format"),
     "bytes": (lambda path: path.write_bytes(bytes(range(256)) * 50), "no rollouts of a known format"),

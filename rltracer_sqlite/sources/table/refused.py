@@ -25,7 +25,7 @@ from .sqlite import DAMAGED, connect
 FILES = 200  # looked at before nothing more is said of a folder
 HEAD = 1 << 16
 UNREADABLE = (zipfile.BadZipFile, SourceError, OSError, ValueError, NotImplementedError, RuntimeError, KeyError)
-NOT_READ = "{path} holds {what}, which this version does not read yet."
+NOT_READ = "The file {path} holds {what}, which this version does not read yet."
 
 
 def refusal(root: Root) -> str | None:
@@ -161,14 +161,14 @@ def _aside(file: _File) -> str | None:
         for aside in mapping.asides:
             named = not aside.paths or any(template.find(file.path) is not None for template in aside.paths)
             if named and (aside.test is None or any(aside.test.fits(row.has) for row in rows)):
-                return f"{file.shown} holds no rollouts: it is {aside.says}."
+                return f"The file {file.shown} holds no rollouts: it is {aside.says}."
     return None
 
 
 def _needs(file: _File) -> str | None:
     """Return what has to be there, or be done, before a file can be read."""
     if file.suffix == ".parquet" and not has_pyarrow():
-        return f"{file.shown} is a Parquet file, which needs pyarrow: {INSTALL}."
+        return f"The file {file.shown} is a Parquet file, which needs pyarrow: {INSTALL}."
     if isinstance(file.root, RemoteRoot) and _is_database(file):
-        return f"{file.shown} is a SQLite database, which is read on this machine only: copy it here."
+        return f"The file {file.shown} is a SQLite database, which is read on this machine only: copy it here."
     return None
