@@ -111,7 +111,8 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     steps_of = [ranges(fact["steps"]) or "–" for fact in facts]
     head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
     # Names give way to the steps, which stand last, as far as they can.
-    room = screen - len(f"  run    {head}") - min(max(map(len, steps_of)), LONGEST_STEPS) + len("steps")
+    beyond = min(max(map(len, steps_of)), LONGEST_STEPS) - len("steps")
+    room = screen - len(f"  run    {head}") - max(beyond, 0)
     longest = max(SHORTEST_NAME, min(room, LONGEST_NAME))
     width = min(max(len("name"), *(width_of(printable(fact["run"])) for fact in facts)), longest)
     yield from caption(str(place), f": {plural(len(facts), 'run')}; --run NAME or its number shows one", screen)
