@@ -16,6 +16,7 @@ from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
 
 ALL = "rollouts/step_1/train/all/traces.jsonl"
+STREAM = "monitors/file/traces/stream"
 EFFECTIVE = "rollouts/step_1/train/effective/traces.jsonl"
 
 
@@ -307,3 +308,23 @@ def test_a_file_that_is_rewritten_while_it_is_read_is_read_again(
     index(database, run)
     assert sorted(ids(database)) == (["t3"] if in_place else ["late", "t3"])
     assert value(database, "select count(*) from problems") == 0
+
+
+def test_progress_never_goes_back_nor_beyond_what_there_is(run: Path, database: Path) -> None:
+    """Not where a file grows while another one is read, nor where it is longer than its packed bytes."""
+    append(run / STREAM / "00000.jsonl", *[record(f"s{number}") for number in range(50)])
+    seal(run / STREAM / "00000.jsonl")
+    last = run / ALL.replace("step_1", "step_2")
+    append(last, record("u0"))
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        if not told:
+            append(last, *[record(f"u{number}") for number in range(1, 90)])
+        told.append((done, total))
+
+    index(database, run, progress=progress)
+    assert value(database, "select count(*) from trajectories") == 5 + 50 + 90
+    assert len({total for _, total in told}) == 1
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1]
