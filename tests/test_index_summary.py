@@ -41,7 +41,7 @@ def test_bad_runs_are_named_and_good_ones_indexed(tmp_path: Path, order: tuple[i
     runs = [make_run(tmp_path / "good"), tmp_path / "empty", tmp_path / "gone", make_run(tmp_path / "good2")]
     done = indexed(tmp_path / "x.sqlite", *(runs[number] for number in order))
     assert done.returncode == 1
-    said = {f"Error: The folder {runs[1]} holds no files.", f"Error: {runs[2]} does not exist."}
+    said = {f"Error: The folder {runs[1]} holds no files.", f"Error: The file or folder {runs[2]} does not exist."}
     assert set(done.stderr.splitlines()) == said
     assert "good: 1 trajectory, 1 prompt group, 1 step, 0 problems" in done.stdout
     assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 2

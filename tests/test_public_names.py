@@ -273,9 +273,9 @@ def test_the_runs_of_an_index_are_listed_and_chosen(several: Path, monkeypatch: 
         (lambda index: RLTracer(index), "Which run of {index}? It holds: run0, {most}, run9 and 2 more."),
         (
             lambda index: open_run(index, "other"),
-            "{index} has no run 'other'. It holds: run0, {most}, run9 and 2 more.",
+            "The index {index} has no run 'other'. It holds: run0, {most}, run9 and 2 more.",
         ),
-        (lambda index: open_run(index, 99), "{index} has no run '99'."),
+        (lambda index: open_run(index, 99), "The index {index} has no run '99'."),
         (
             lambda index: TraceDataExporter(TraceRunSpec(index, name="x")).inspect(),
             "Give one with TraceRunSpec(path, run=NAME).",

@@ -222,7 +222,7 @@ def lose(copy: Path) -> None:
         (rewrite, f"The folder {{}} does not hold the files of the run run: {ALL} is another file."),
         (cut, f"The folder {{}} does not hold the files of the run run: {ALL} is another file."),
         (lose, f"The folder {{}} does not hold the files of the run run: {ALL} is not there."),
-        (shutil.rmtree, "{} does not exist."),
+        (shutil.rmtree, "The file or folder {} does not exist."),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, run: Path, database: Path, change, said: str) -> None:  # type: ignore[no-untyped-def]

@@ -160,7 +160,7 @@ def test_what_cannot_be_meant_is_told(database: Path, asked: Sequence[object], c
 
 def test_an_index_without_full_text_says_how_to_make_it(own: Path) -> None:
     assert rltracer("fts", own, "--remove").returncode == 0
-    said = f"{own} has no full text yet. Make it with: rltracer fts {own}"
+    said = f"The index {own} has no full text yet. Make it with: rltracer fts {own}"
     assert sentence(rltracer("search", own, "gasket")) == said
     with pytest.raises(IndexFileError, match="no full text yet"):
         search_text(own, "gasket")

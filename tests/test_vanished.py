@@ -38,7 +38,7 @@ def test_a_run_that_has_vanished_is_told_and_flagged_until_it_is_back(
     run.rename(tmp_path / "away")
     for _ in range(2):
         assert sentence(indexed(database, run)) == (
-            f"{run} has vanished: its 4 trajectories stay in {database}, flagged as gone until it is back; "
+            f"The run {run} has vanished: its 4 trajectories stay in {database}, flagged as gone until it is back; "
             "rltracer runs --move tells where it is now."
         )
         assert rows(database, GONE) == [(4, 4)]
@@ -55,7 +55,7 @@ def test_an_empty_folder_such_as_that_of_a_file_system_that_is_not_mounted_is_a_
 ) -> None:
     shutil.rmtree(run)
     run.mkdir()
-    assert f"{run} has vanished: its 4 trajectories stay" in sentence(indexed(database, run))
+    assert f"The run {run} has vanished: its 4 trajectories stay" in sentence(indexed(database, run))
     assert rows(database, GONE) == [(4, 4)]
 
 
@@ -63,7 +63,7 @@ def test_a_folder_without_rollouts_that_was_never_indexed_changes_nothing(tmp_pa
     before = database.read_bytes()
     (tmp_path / "empty").mkdir()
     assert sentence(indexed(database, tmp_path / "empty")) == f"The folder {tmp_path / 'empty'} holds no files."
-    assert sentence(indexed(database, tmp_path / "none")) == f"{tmp_path / 'none'} does not exist."
+    assert sentence(indexed(database, tmp_path / "none")) == f"The file or folder {tmp_path / 'none'} does not exist."
     assert database.read_bytes() == before
 
 
@@ -79,7 +79,7 @@ def test_of_several_runs_the_one_that_is_there_is_indexed(tmp_path: Path, run: P
 def test_a_rebuilding_without_the_run_leaves_the_index_as_it_was(tmp_path: Path, run: Path, database: Path) -> None:
     before = database.read_bytes()
     run.rename(tmp_path / "away")
-    assert sentence(indexed(database, run, "--rebuild")) == f"{run} does not exist."
+    assert sentence(indexed(database, run, "--rebuild")) == f"The file or folder {run} does not exist."
     assert database.read_bytes() == before
 
 

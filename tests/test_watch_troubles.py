@@ -25,8 +25,8 @@ def test_a_run_that_is_not_there_yet_and_one_without_rollouts_are_waited_for(
     with watching(database, run, other) as watch:
         assert watch.look().read == []
         assert [followed.trouble for followed in watch.runs] == [
-            f"{run} does not exist yet.",
-            f"{other} does not exist yet.",
+            f"The run {run} does not exist yet.",
+            f"The run {other} does not exist yet.",
         ]
         run.mkdir()
         (run / "train.toml").write_text("x = 1")
@@ -65,7 +65,7 @@ def test_a_run_that_vanishes_for_a_while_keeps_its_rows(tmp_path: Path, run: Pat
         watch.look()
         run.rename(tmp_path / "away")
         watch.look()
-        assert watch.runs[0].trouble == f"{run} has vanished."
+        assert watch.runs[0].trouble == f"The run {run} has vanished."
         assert uids(database, "gone = 1") == ["t0"]
         (tmp_path / "away").rename(run)
         append(run / ALL, record("t1"))
@@ -79,7 +79,7 @@ def test_a_watch_of_a_run_that_vanished_before_flags_its_rows(tmp_path: Path, ru
     run.rename(tmp_path / "away")
     with watching(database, run) as watch:
         watch.look()
-        assert (watch.runs[0].trouble, uids(database, "gone = 1")) == (f"{run} has vanished.", ["t0"])
+        assert (watch.runs[0].trouble, uids(database, "gone = 1")) == (f"The run {run} has vanished.", ["t0"])
         (tmp_path / "away").rename(run)
         assert (watch.look().read_bytes, uids(database, "gone = 0")) == (0, ["t0"])
 

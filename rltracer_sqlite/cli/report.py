@@ -195,7 +195,7 @@ def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Op
     if options.asked_steps and steps and not any(map(options.steps, steps)):
         asked = options.asked_steps.strip()
         several = "s" if "-" in asked else ""
-        return f"{root} has no step{several} {asked}; it has {ranges(steps)}."
+        return f"The run {root} has no step{several} {asked}; it has {ranges(steps)}."
     if options.discover or count["trajectories"]:
         return None
     found = connection.execute(

@@ -47,7 +47,7 @@ def add(folder: Root) -> None:
     from ..roots import remember_root
 
     if isinstance(folder, Path) and not folder.exists():
-        raise click.ClickException(f"{printable(str(folder))} does not exist.")
+        raise click.ClickException(f"The file or folder {printable(str(folder))} does not exist.")
     _write(lambda: remember_root(folder))
 
 

@@ -77,7 +77,7 @@ def guess(file: Path) -> None:
     from ..sources.table.guess import guess_mapping
 
     if not file.is_file():
-        raise SourceError(f"{file} " + ("is no file." if file.exists() else "does not exist."))
+        raise SourceError(f"{file} is no file." if file.exists() else f"The file {file} does not exist.")
     try:
         known = source_for(file).name
     except SourceError:

@@ -54,6 +54,6 @@ def _flag(database: Path, vanished: list[Vanished]) -> None:
 def _sentence(root: Root, run: Vanished, database: Path) -> str:
     stay = f"{plural(run.trajectories, 'trajectory')} {'stays' if run.trajectories == 1 else 'stay'}"
     return (
-        f"{root} has vanished: its {stay} in {database}, flagged as gone until it is back; rltracer runs --move tells "
-        "where it is now."
+        f"The run {root} has vanished: its {stay} in {database}, flagged as gone until it is back; rltracer runs "
+        "--move tells where it is now."
     )

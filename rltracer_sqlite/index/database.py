@@ -29,7 +29,7 @@ def open_index(path: Path) -> sqlite3.Connection:
     if is_folder:
         raise IndexFileError(f"{path} is a folder, not an index. Make one of it with: rltracer-index run.sqlite {path}")
     if not is_file:
-        raise IndexFileError(f"{path} does not exist. Make it with: rltracer-index {path} RUN")
+        raise IndexFileError(f"The index {path} does not exist. Make it with: rltracer-index {path} RUN")
     connection = _connect(path, read_only=True)
     _check(connection, path)
     return connection

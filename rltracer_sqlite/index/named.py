@@ -46,7 +46,11 @@ def which_run(known: Sequence[Run], wanted: str | int | None, index: object = No
     called = "the index" if index is None else index
     if several:
         return f"Which run of {called}? The names of several begin with {shown(str(wanted))}: {run_names(several)}."
-    asked = f"Which run of {called}?" if wanted is None else f"{index or 'The index'} has no run {shown(str(wanted))}."
+    asked = (
+        f"Which run of {called}?"
+        if wanted is None
+        else f"The index{f' {index}' if index else ''} has no run {shown(str(wanted))}."
+    )
     return f"{asked} It holds: {run_names(known)}."
 
 

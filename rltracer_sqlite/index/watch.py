@@ -120,7 +120,7 @@ class Watch:
         if not run.root.exists():
             run.unknown = None
             is_known = self._flag_vanished(run) or run.source is not None
-            raise SourceError(f"{run.root} " + ("has vanished." if is_known else "does not exist yet."))
+            raise SourceError(f"The run {run.root} " + ("has vanished." if is_known else "does not exist yet."))
         if run.source is None:
             run.source = run.recognised()
         if run.run_id is not None and not self._has_news(run, run.source, run.run_id):

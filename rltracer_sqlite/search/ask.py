@@ -196,7 +196,7 @@ def open_searchable(path: Path) -> sqlite3.Connection:
     connection = open_index(path)
     if not has_text(connection):
         connection.close()
-        raise IndexFileError(f"{path} has no full text yet. Make it with: rltracer fts {quote(str(path))}")
+        raise IndexFileError(f"The index {path} has no full text yet. Make it with: rltracer fts {quote(str(path))}")
     return connection
 
 

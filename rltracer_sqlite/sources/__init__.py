@@ -79,8 +79,8 @@ def source_for(root: Root, tokenizer: str | None = None, layout: str | None = No
 def missing(root: Root) -> str:
     """Say that there is nothing at a place."""
     if isinstance(root, Path) and (scheme := str(root).partition(":/")[0]) in PACKAGES:
-        return f"{root} does not exist. A URL is given as text, not as a Path: {scheme}://…"
-    return f"{root} does not exist."
+        return f"The file or folder {root} does not exist. A URL is given as text, not as a Path: {scheme}://…"
+    return f"The file or folder {root} does not exist."
 
 
 def nothing_found(root: Root) -> str:

@@ -72,7 +72,7 @@ def test_a_rule_that_scores_nothing_is_warned_of(run: Path, tmp_path: Path, quie
 def test_a_run_that_is_not_there_is_told_with_those_that_are(run: Path, tmp_path: Path) -> None:
     assert indexed(tmp_path / "x.sqlite", run, "--name", "mine").returncode == 0
     said = sentence(inspected(tmp_path / "x.sqlite", "--name", "nope"), 2)
-    assert said == f"{tmp_path / 'x.sqlite'} has no run 'nope'. It holds: mine."
+    assert said == f"The index {tmp_path / 'x.sqlite'} has no run 'nope'. It holds: mine."
 
 
 def test_damaged_token_arrays_are_left_out_and_said(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterato
             yield named
         return
     if not root.is_dir():
-        raise SourceError(f"{root} does not exist.")
+        raise SourceError(f"The file or folder {root} does not exist.")
     seen: set[str] = set()
     for file in islice(files_below(root), most):
         shard = describe(base, file, mapping)
