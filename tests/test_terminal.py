@@ -132,3 +132,18 @@ def test_what_an_encoding_lacks_is_escaped(tmp_path: Path, encoding: str) -> Non
 
     assert "\\ud83d\\ude00" in printed_by()
     assert json.loads(printed_by("--json"))["preview"] == said
+
+
+@pytest.mark.parametrize("content", [None, b"", b"hello\n", b'{"schema_version": "ATIF-v1.0"}'])
+def test_a_long_path_is_whole_and_leaves_no_label_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    file = tmp_path / ("name" * 20) / "trajectory.json"
+    if content is not None:
+        file.parent.mkdir()
+        file.write_bytes(content)
+    lines = indexed(tmp_path / "x.sqlite", file, is_terminal=True).stderr.splitlines()
+    assert lines[0].startswith("Error: The file")
+    assert lines[1].strip() == str(file)
+    assert max(map(width_of, [lines[0], *lines[2:]])) <= 80
