@@ -164,8 +164,9 @@ def test_the_demo_prints_the_address_of_its_overview(demo: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX systems")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-@pytest.mark.parametrize("serving", ["serve", "demo"])
+@pytest.mark.parametrize(
+    ("serving", "name"), [("serve", "SIGTERM"), ("serve", "SIGINT"), ("serve", "SIGHUP"), ("demo", "SIGINT")]
+)
 def test_a_signal_to_the_command_alone_ends_it_and_its_server(tmp_path: Path, serving: str, name: str) -> None:
     if signal.getsignal(getattr(signal, name)) == signal.SIG_IGN and name == "SIGHUP":
         pytest.skip("the tests run under nohup, which the server inherits and heeds")
