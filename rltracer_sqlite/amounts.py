@@ -36,12 +36,12 @@ def ranges(steps: Iterable[int]) -> str:
     return ", ".join(told if len(told) <= MOST_RANGES else [*told[: MOST_RANGES - 1], "…", told[-1]])
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names for a sentence, as many as take about a line, and how many more there are: 'a, b and 3 more'."""
+def listed(names: Iterable[str], columns: int = LIST_COLUMNS) -> str:
+    """Return names for a sentence, as many as take these columns, and how many more there are: 'a, b and 3 more'."""
     told = list(names)
     shown = told[:1]
     for name in told[1:]:
-        if len(", ".join([*shown, name])) > LIST_COLUMNS:
+        if len(", ".join([*shown, name])) > columns:
             break
         shown.append(name)
     more = len(told) - len(shown)

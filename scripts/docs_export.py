@@ -17,6 +17,7 @@ OTHERWISE = {
     "--field": "`field_filters=(FieldFilter(path, minimum, maximum, allowed_values),)`",
     "--no-tools": "`include_tools=False`",
     "--dry-run": "`TraceDataExporter.inspect()`",
+    "--ids": "`TraceRunSpec(ids=[…])`",
     "-o": "`TraceDataExporter.write(path)`",
 }
 

@@ -102,7 +102,7 @@ def test_the_funnel_tells_what_every_stage_drops(tmp_path: Path) -> None:
 
 def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
     run = spec(indexed(tmp_path, {1: [rollout(f"t{n}", passed=n < 2) for n in range(4)]}))
-    some = dataclasses.replace(run, only=TableRows("trajectories", [1, 2, 3, 4]))
+    some = dataclasses.replace(run, only=TableRows("trajectories", [1, 2, 3, 4]), ids=["t0", "t1", "t2"])
     usual: dict[str, Any] = {
         "drop_truncated": True, "drop_scoring_errors": True, "unique_prompts": True, "global_per_prompt": 1,
         "target_count": 1, "field_filters": (FieldFilter("turns", minimum=0),),

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import plural
+from ..amounts import listed, plural
 from . import CONTEXT
+from .columns import cut
+from .ids import IdLines
 from .numbers import parse_range
 from .places import FILE, OUTPUT, RUN, check_run
 from .say import say
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..export.preferences import ExportPreferences
     from ..export.runs import Progress, TraceRunSpec
     from ..sources.places import Root
 
+LONGEST_NAME = 30  # columns of the name of a run
+MOST_COLUMNS = 400  # of runs with their numbers of rows
 WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 
 
@@ -53,6 +57,13 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
     multiple=True,
     metavar="NAME",
     help="A run of the database, by name, its beginning or number; repeatable. Default: all.",
+)
+@click.option(
+    "--ids",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Only these: a file with an id or recorded id a line, - for stdin. All else still holds; --acceptance any "
+    "--per-prompt all takes every one.",
 )
 @click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
 @click.option("--split", type=click.Choice(["train", "eval", "any"]), default="train", show_default=True)
@@ -124,7 +135,11 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         --rl-data train.jsonl -o prompts.jsonl
       rltracer export run.sqlite --mode preference --margin 0.5 -o pairs.parquet
       rltracer export run.sqlite --dry-run --field 'metrics.num_turns<=8'
+      sqlite3 run.sqlite 'select id from trajectories where turns > 3' |
+        rltracer export run.sqlite --ids - --acceptance any -o long.jsonl
     """
+    if options["ids"] is not None and len(runs) > 1:
+        raise click.UsageError("--ids are those of one database or run: give one.")
     if options["mode"] != "preference" and options["reward_margin"]:
         raise click.UsageError("--margin is of preference pairs: it goes with --mode preference.")
     if output is None and not dry_run:
@@ -174,7 +189,9 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
 
     first, last = parse_range(options.pop("steps"))
     split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")
+    ids = options.pop("ids")
     asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
+    asked["ids"] = None if ids is None else IdLines(ids)
     specs, known, found = [], [], set[str]()
     for path in paths:
         if not isinstance(path, Path) or not is_database(path):
@@ -232,6 +249,8 @@ def report(told: dict[str, Any]) -> str:
         f"Selected {plural(told['selected_count'], unit)} of "
         f"{plural(told['eligible_prompt_groups'], 'eligible prompt')}{counted}."
     )
+    if len(told["runs"]) > 1:
+        lines.append(_by_run(told))
     lines += told.get("notes", [])
     lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
     lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
@@ -241,6 +260,13 @@ def report(told: dict[str, Any]) -> str:
         count = told["rows_without_tool_definitions"]
         lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")
     return "\n".join(lines)
+
+
+def _by_run(told: dict[str, Any]) -> str:
+    """Return a line with each run and its number of rows, or of what a dry run selects of it."""
+    counted = "row_count" if "row_count" in told else "selected_count"
+    names = [f"{cut(in_line(run['name']), LONGEST_NAME)} {run[counted]:,}" for run in told["runs"]]
+    return f"{'Rows' if 'row_count' in told else 'Selected'} by run: {listed(names, MOST_COLUMNS)}."
 
 
 def _progress() -> Progress | None:

@@ -77,13 +77,18 @@ def accepted(preferences: ExportPreferences) -> str:
 
 
 def conditions(
-    connection: sqlite3.Connection, run: OpenRun, preferences: ExportPreferences, some_chosen: bool = False
+    connection: sqlite3.Connection,
+    run: OpenRun,
+    preferences: ExportPreferences,
+    some_chosen: bool = False,
+    some_named: bool = False,
 ) -> list[Condition]:
     """Return the stages between difficulty and quotas; the same for every run, so that their counts add up.
 
-    `some_chosen`: of some run of the export only certain rows of a table are wanted.
+    `some_chosen`: of some run of the export only certain rows of a table are wanted; `some_named`: only certain ids.
     """
     found = [_chosen_rows(run)] if some_chosen else []
+    found += [_named_rows(run)] if some_named else []
     found.append(Condition("file present", "t.gone = 0", {}))
     found += _error_conditions(preferences)
     if preferences.drop_truncated:
@@ -131,6 +136,11 @@ def _chosen_rows(run: OpenRun) -> Condition:
         return Condition("rows of the table", "1", {})
     column = "t.id" if only.table == "trajectories" else "t.prompt_group_id"
     return Condition("rows of the table", f"{column} in (select id from chosen where run = :number)", {})
+
+
+def _named_rows(run: OpenRun) -> Condition:
+    sql = "exists (select 1 from named n where n.run = m.run and n.id = t.id)"
+    return Condition("ids", "1" if run.spec.ids is None else sql, {})
 
 
 def _error_conditions(preferences: ExportPreferences) -> list[Condition]:

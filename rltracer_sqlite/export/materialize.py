@@ -26,13 +26,18 @@ Row = dict[str, Any]
 class Written:
     """What was met while rows were made."""
 
-    rows: int = 0
+    rows_of: Counter[int] = field(default_factory=Counter)  # rows, by the number of their run
     distinct: int = 0  # rows of different content
     repeats: int = 0  # rows left out, since one of the same content stands before
     rejected: Counter[str] = field(default_factory=Counter)  # by reason, over all attempts
     has_rejected: bool = False  # in this attempt
     redacted: Counter[str] = field(default_factory=Counter)
     without_tools: int = 0  # rows with tool calls and no tool definitions
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all."""
+        return self.rows_of.total()
 
 
 class Facts(NamedTuple):
@@ -158,7 +163,7 @@ class _Maker:
                 row["trace_provenance"] = self._without_secrets(self._provenance(parts, branch))
             if self.preferences.include_raw_trace:
                 row["trace"] = self._without_secrets(self._records(parts))
-            self.written.rows += 1
+            self.written.rows_of[self.run.number] += 1
             yield row
 
     def _without_secrets(self, value: Any) -> Any:

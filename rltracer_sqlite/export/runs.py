@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,9 @@ class TraceRunSpec:
     index file, with `run` for the name or the id of one of its runs; without it all of them are meant. No
     `step_start` means the first step there is, 0 included. `split` None takes every split; a trajectory of which no
     split is known counts as train. `name` takes the place of the name of the run, which then has to be one.
-    `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the prompt. Raises ExportError.
+    `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the prompt. `ids` are the
+    only trajectories to take, by their ids in the index or their recorded ones; every other condition still holds. Ids
+    of none of the runs are refused when the export selects. Raises ExportError.
     """
 
     path: str | os.PathLike[str] | Root
@@ -51,6 +53,7 @@ class TraceRunSpec:
     run: str | int | None = None
     only: TableRows | None = field(default=None, repr=False)
     roots: Roots | None = field(default=None, repr=False, compare=False)
+    ids: Iterable[int | str] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", place(self.path))
@@ -68,6 +71,10 @@ class TraceRunSpec:
             raise ExportError(f"split is {shown(self.split)}: it is train, eval, or None for every split.")
         if self.name is not None and not is_text(self.name):
             raise ExportError(f"name is {shown(self.name)}: it is text.")
+        if isinstance(self.ids, (str, bytes)) or not isinstance(self.ids, (Iterable, type(None))):
+            raise ExportError(f"ids is {shown(self.ids)}: it is a list of the ids of trajectories.")
+        if isinstance(self.ids, (list, set, frozenset, Iterator)):  # what else can be asked again stays as it is
+            object.__setattr__(self, "ids", tuple(self.ids))
         object.__setattr__(self, "run", name_or_number(self.run))
 
     __repr__ = given
@@ -85,9 +92,10 @@ class TraceRunSpec:
         rl_data_path: str | os.PathLike[str] | None = None,
         only: TableRows | None = None,
         roots: Roots | None = None,
+        ids: Iterable[int | str] | None = None,
     ) -> TraceRunSpec:
         """Return a run of an existing index, by name or id, or all of its runs; nothing is scanned again."""
-        return cls(index, step_start, step_end, split, name, rl_data_path, run, only, roots)
+        return cls(index, step_start, step_end, split, name, rl_data_path, run, only, roots, ids)
 
 
 @dataclass(frozen=True)

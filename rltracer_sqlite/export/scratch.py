@@ -40,6 +40,13 @@ create table members (
 -- Rows that somebody has chosen already.
 create table chosen (run integer, id integer, primary key (run, id)) without rowid;
 
+-- Ids that somebody has asked for, and the trajectories that they are of. Ids of one list may be those of several runs.
+create table asked (
+    place integer primary key, list integer, given text, number integer, is_found integer not null default 0
+);
+create unique index asked_key on asked(list, given);
+create table named (run integer, id integer, asked integer, primary key (run, id, asked)) without rowid;
+
 -- Trajectories that reading their record has ruled out, by the stage of the funnel that does so.
 create table unfit (run integer, stage text, id integer, reason text, primary key (run, stage, id)) without rowid;
 

@@ -10,6 +10,7 @@ from ..index.contents import nothing_there
 from .conditions import Condition, column_of, conditions
 from .emptied import why_empty
 from .examine import examine_records
+from .ids import find_named, left_out
 from .limits import place_picks
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .rank import rank_candidates
@@ -40,6 +41,8 @@ class Selection:
     def select(self) -> None:
         """Select from every run. Raises ExportError, or LocatorError where a filter reads a record that has changed."""
         some_chosen = any(run.spec.only is not None for run in self.runs)
+        some_named = any(run.spec.ids is not None for run in self.runs)
+        find_named(self.scratch, self.runs)
         for run in self.runs:
             with self.scratch.index_errors(run):
                 find_groups(self.scratch, run, self.preferences)
@@ -47,7 +50,8 @@ class Selection:
                 connection = self.scratch.attach(run)
                 if not self.accepted[-1][0]:
                     self.notes += _nothing_there(connection, run)
-                self.conditions[run.number] = conditions(connection, run, self.preferences, some_chosen)
+                self.conditions[run.number] = conditions(connection, run, self.preferences, some_chosen, some_named)
+        self.notes += left_out(self.scratch, self.runs, self.preferences)
         self._examine()
         self._choose()
 

@@ -23,7 +23,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
     with selection.scratch.index_errors(selection.runs[0]):
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
-            "runs": [_run(run) for run in selection.runs],
+            "runs": _runs(selection, written),
             "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
             "available_count": selection.scratch.count("picks"),
             "selected_count": selection.count(),
@@ -50,6 +50,16 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
 def to_json(told: dict[str, Any]) -> bytes:
     """Return a summary as the file beside an export holds it."""
     return (json.dumps(told, indent=2, ensure_ascii=False, default=str) + "\n").encode("utf-8", "replace")
+
+
+def _runs(selection: Selection, written: Written | None) -> list[dict[str, Any]]:
+    """Return the runs, each with how much of it is selected and, with `written`, how many rows that made."""
+    selected = dict(selection.rows(f"select k.run, count(*) {SELECTED} group by k.run"))
+    told = [_run(run) | {"selected_count": selected.get(run.number, 0)} for run in selection.runs]
+    if written is not None:
+        for run, one in zip(selection.runs, told, strict=True):
+            one["row_count"] = written.rows_of[run.number]
+    return told
 
 
 def _run(run: OpenRun) -> dict[str, Any]:
