@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 class Adapter(Protocol):
     """One run of some training system. Anybody may implement these five methods, without our index.
 
-    One that also has `prompt_scores(step)`, as IndexedAdapter, gives prompt groups their pass rates.
+    One that also has `prompt_scores(step)` and `step_scores(step)`, as IndexedAdapter, gives prompt groups and steps
+    their pass rates.
     """
 
     @property
@@ -140,6 +141,16 @@ class IndexedAdapter:
         with self._lock:
             return queries.prompt_scores(self.connection, self.run_id, step_number(step))
 
+    def step_scores(self, step: int | None) -> tuple[int, int] | None:
+        """Return how many trajectories of a step are scored, and how many are successes, without opening a shard.
+
+        They are those of train, where the step has any of it. None where the index knows nothing of the step yet.
+        """
+        with self._lock:
+            if not self.index.exists() or (run_id := self._known_run()) is None:
+                return None
+            return queries.step_scores(self.connection, run_id, step_number(step))
+
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""
         step, key = step_number(step), text("prompt_key", prompt_key)
@@ -210,12 +221,14 @@ class IndexedAdapter:
     @property
     def run_id(self) -> int:
         """The number of the run in the index. Raises SourceError where it is not in it yet."""
+        if (known := self._known_run()) is None:
+            raise SourceError(f"{self.rollout_dir} is not in {self.index} yet.")
+        return known
+
+    def _known_run(self) -> int | None:
         if self._run_id is None:
             root = str(real_place(self.rollout_dir))
-            found = [run.id for run in queries.runs(self.connection) if run.root == root]
-            if not found:
-                raise SourceError(f"{self.rollout_dir} is not in {self.index} yet.")
-            self._run_id = found[0]
+            self._run_id = next((run.id for run in queries.runs(self.connection) if run.root == root), None)
         return self._run_id
 
 

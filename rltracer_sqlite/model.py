@@ -149,7 +149,12 @@ class PromptGroup:
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """One training step; `number` is None for the trajectories of a run without steps."""
+    """One training step; `number` is None for the trajectories of a run without steps.
+
+    `scored`, `successes` and `pass_rate` are what the index knows when it is asked, without reading a file: those of
+    the split train, where the step has any of it, else of its first split by name. They are None for a step that has
+    not been read yet, which `prompts()` does, and for an adapter without `step_scores`.
+    """
 
     adapter: Adapter = field(repr=False)
     number: int | None
@@ -157,6 +162,26 @@ class RolloutStep:
 
     def __repr__(self) -> str:
         return f"<RolloutStep: {_step(self.number)} of {_place(self.adapter)}>"
+
+    @property
+    def scored(self) -> int | None:
+        """How many trajectories have a value that decides success by the run's rule."""
+        return self._scores()[0]
+
+    @property
+    def successes(self) -> int | None:
+        """How many of the scored trajectories are successes."""
+        return self._scores()[1]
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of successes among the scored trajectories; None where none is scored, or it is not known."""
+        scored, successes = self._scores()
+        return successes / scored if scored and successes is not None else None
+
+    def _scores(self) -> tuple[int | None, int | None]:
+        known = getattr(self.adapter, "step_scores", None)
+        return (known(self.number) if known else None) or (None, None)
 
     def prompts(self) -> list[PromptGroup]:
         """Return the prompt groups of the step, in the order of their first trajectories; [] where there is none.

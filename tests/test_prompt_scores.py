@@ -1,4 +1,4 @@
-"""What the index knows of a prompt group and a trajectory in Python: scored, successes, pass rate, success."""
+"""What the index knows of a step, a prompt group and a trajectory in Python: scored, successes, pass rate, success."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite import RLTracer, Trajectory
-from tests.export_runs import rollout, write_steps
+from tests.export_runs import indexed, rollout, write_steps
+from tests.indexing import index
 
 
 class Foreign:
@@ -36,6 +37,11 @@ def facts(tracer: RLTracer) -> dict[str, Any]:
     return {one.preview: (one.count, one.scored, one.successes, one.pass_rate) for one in tracer.step(1).prompts()}
 
 
+def step_facts(tracer: RLTracer, number: int = 1) -> tuple[int | None, int | None, float | None]:
+    step = tracer.step(number)
+    return step.scored, step.successes, step.pass_rate
+
+
 @pytest.fixture
 def tracer(tmp_path: Path) -> RLTracer:
     asked = [rollout(f"a{n}", "easy?", passed=n > 0) for n in range(4)] + [rollout("b", "unscored?", passed=None)]
@@ -50,6 +56,21 @@ def test_a_prompt_group_knows_its_pass_rate_without_reading_a_record(
     assert ": 4 trajectories, pass rate 0.750, 'easy?'>" in repr(tracer.step(1).prompts()[0])
 
 
+def test_a_step_knows_its_pass_rate_once_it_has_been_read(tracer: RLTracer) -> None:
+    assert step_facts(tracer) == (None, None, None)
+    tracer.step(1).prompts()
+    assert step_facts(tracer) == (5, 3, 0.6)
+
+
+def test_a_step_has_the_pass_rate_of_train_where_it_has_any_of_it(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [rollout("a"), rollout("b", passed=False)], 3: [rollout("c", passed=None)]})
+    write_steps(tmp_path / "run", {1: [rollout("d")], 2: [rollout("e")]}, "eval")
+    index(database, tmp_path / "run")
+    write_steps(tmp_path / "run", {4: [rollout("f")]})
+    with RLTracer(database) as tracer:
+        assert [step_facts(tracer, number) for number in (1, 2, 3)] == [(2, 1, 0.5), (1, 1, 1.0), (0, 0, None)]
+
+
 def test_a_trajectory_knows_whether_it_is_a_success(tracer: RLTracer) -> None:
     found = {
         one.metadata["uid"]: one.metadata["success"]
@@ -61,6 +82,7 @@ def test_a_trajectory_knows_whether_it_is_a_success(tracer: RLTracer) -> None:
 
 def test_an_adapter_of_ones_own_need_not_know_it() -> None:
     assert facts(RLTracer(Foreign())) == {"What?": (4, None, None, None)}
+    assert step_facts(RLTracer(Foreign())) == (None, None, None)
 
 
 def test_an_adapter_of_ones_own_may_know_it() -> None:
@@ -68,4 +90,8 @@ def test_an_adapter_of_ones_own_may_know_it() -> None:
         def prompt_scores(self, step: int) -> dict[str, tuple[int, int]]:
             return {"k": (4, 1)}
 
+        def step_scores(self, step: int) -> tuple[int, int]:
+            return 8, 2
+
+    assert step_facts(RLTracer(Scoring())) == (8, 2, 0.25)
     assert facts(RLTracer(Scoring())) == {"What?": (4, 4, 1, 0.25)}

@@ -160,6 +160,21 @@ def prompt_scores(connection: sqlite3.Connection, run_id: int, step: int | None)
     return {group_key(key, task, split): (scored, successes) for key, task, split, scored, successes in rows}
 
 
+def step_scores(connection: sqlite3.Connection, run_id: int, step: int | None) -> tuple[int, int] | None:
+    """Return how many trajectories of a step are scored, and how many are successes: of train where it has any of it.
+
+    Else it is the first split by name, as everywhere; None where nothing of the step has been read.
+    """
+    row = connection.execute(
+        """
+        select scored, successes from steps where run_id = ? and step is ? and indexed_at is not null
+        order by split is not ?, ifnull(split, '') limit 1
+        """,
+        (run_id, step, DEFAULT_SPLIT),
+    ).fetchone()
+    return None if row is None else (row[0], row[1])
+
+
 def group_key(key: str, task: str, split: str | None) -> str:
     """Return one text for a prompt within a step: what `list_prompts` gives and `list_trajectory_ids` takes."""
     where = "" if split in (None, DEFAULT_SPLIT) else f"@{split}"
