@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.model import Trajectory
+from rltracer_sqlite.sources.numbering import numbered
 
 from .access import place
 from .addresses import static_url
@@ -92,6 +93,7 @@ def reading_context(
             group.prompt if group else None,
         ),
         "row": row,
+        "place": numbered(row["shard_file"], row["line"], row["item"]),
         "group": group,
         **_found_context(found),
         "view": view,

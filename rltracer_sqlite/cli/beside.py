@@ -43,12 +43,13 @@ def beside(left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[st
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is compared of a trajectory: what its page of comparison has, with its prompt, success and file."""
     from ..compared import FACTS
+    from ..sources.numbering import numbered
 
     rewards = [name for name in row if name.startswith("reward_")]
     names = dict.fromkeys(["run", "step", "split", "prompt", "success", *FACTS, *rewards])
     known = {**row, "prompt": row["prompt_id"]}
-    line = "" if row["line"] is None else f" line {row['line']}"
-    return {**{name: known.get(name) for name in names}, "file": f"{row['shard_file']}{line}"}
+    number = numbered(row["shard_file"], row["line"], row["item"])
+    return {**{name: known.get(name) for name in names}, "file": f"{row['shard_file']} {number}".rstrip()}
 
 
 def _table(sides: Sequence[Side]) -> Iterator[str]:

@@ -45,6 +45,8 @@ def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | 
 
 def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     """Yield what is recorded of a trajectory beside its messages, and where its record is."""
+    from ..sources.numbering import numbered
+
     step, split = _value(facts.get("step")), _value(facts.get("split"))
     yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
     if row["prompt_id"] is not None:
@@ -65,10 +67,10 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     for error in facts["errors"]:
         yield f"error: {_error(error)}"[:500]
     place = facts["locator"]
-    line = f" line {place['line']}" if place.get("line") else ""
+    number = numbered(place["path"], place.get("line"), place.get("item"))
     # The first and the last byte, as on the trajectory's page.
     last = place["byte_offset"] + place["byte_length"] - 1
-    yield f"{place['path']}{line} · bytes {place['byte_offset']:,} – {last:,}"
+    yield f"{place['path']}{' ' if number else ''}{number} · bytes {place['byte_offset']:,} – {last:,}"
 
 
 def _error(error: Any) -> str:
