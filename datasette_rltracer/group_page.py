@@ -16,7 +16,15 @@ from .elsewhere import elsewhere_queries, other_runs, this_run
 from .export import export_url
 from .frame import render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
-from .group_rows import MOST_REWARDS, ROWS_ON_A_PAGE, described_rows, reward_columns, rows_query, shown_rewards
+from .group_rows import (
+    MOST_REWARDS,
+    NARROW_REWARDS,
+    ROWS_ON_A_PAGE,
+    described_rows,
+    reward_columns,
+    rows_query,
+    shown_rewards,
+)
 from .group_selection import order_words, scope_words, selections, usual_choices
 from .lists import Answer, Query, answers
 from .live import live_group
@@ -146,6 +154,7 @@ def _rows_context(bench: Workbench, listed: Answer, rewards: Sequence[tuple[str,
         "list": listed,
         "rewards": shown[:MOST_REWARDS],
         "reward_count": len(shown),
+        "narrow_rewards": NARROW_REWARDS,
         "following": bench.here(rows, start + ROWS_ON_A_PAGE),
         "preceding": bench.here(rows, max(start - ROWS_ON_A_PAGE, 0) or None),
         "selection": rows,

@@ -15,6 +15,7 @@ from .selection import Selection
 
 ROWS_ON_A_PAGE = 100
 MOST_REWARDS = 12  # named rewards with a column of their own
+NARROW_REWARDS = 6  # of them where a window is no wider than that of a laptop
 
 # The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
 # division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.

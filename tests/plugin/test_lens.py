@@ -107,6 +107,7 @@ async def test_a_token_shard_has_the_same_page(tmp_path, tokenizer):
     page = await tokens_page(serve(tmp_path, tokenizer), "&lens=advantage")
     assert text_of(page) == ASKED + HEAD + SAID
     assert looks(page)[-2] == {"k", "n3"}  # −1.5 on a scale that reaches to 2
+    assert "sequence 1 of micro batch 1 · bytes" in page
 
 
 async def test_the_numbers_of_a_batch_lie_over_those_of_its_trace(tmp_path, tokenizer):
