@@ -16,11 +16,11 @@ def numbered(file: str, line: int | None, item: int | None) -> str:
     """
     # An index that nobody vouched for may hold anything.
     line, item = (number if isinstance(number, int) else None for number in (line, item))
-    name, inside = str(file).removesuffix(PACKED).lower(), "" if item is None else f"item {item:,}"
-    if name.endswith(".pt") and item is not None:  # items are counted through the whole file
+    name, inside = str(file).removesuffix(PACKED).lower(), "" if item is None else f"trajectory {item + 1:,} in it"
+    if name.endswith(".pt") and item is not None:  # counted through the whole file
         return f"sequence {item + 1:,}"
     if line is None:
-        return inside
+        return "" if item is None else f"trajectory {item + 1:,} of the file"
     if name.endswith(SEQUENCES):
         return f"sequence {line:,}" if item is None else f"sequence {item + 1:,} of micro batch {line:,}"
     return " · ".join(part for part in (f"{'row' if name.endswith(ROWS) else 'line'} {line:,}", inside) if part)

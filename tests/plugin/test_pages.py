@@ -49,7 +49,7 @@ async def test_the_place_of_the_record(datasette, folder):
         for column in ("byte_offset", "byte_length")
     )
     assert "rollouts/step_1/train/all/traces.jsonl" in page
-    assert f"line 2 · item 0 · bytes {offset:,} – {offset + length - 1:,}" in page
+    assert f"line 2 · trajectory 1 in it · bytes {offset:,} – {offset + length - 1:,}" in page
 
 
 async def test_siblings_differ_in_shape_as_well_as_in_colour(datasette):
