@@ -11,7 +11,7 @@ from datasette.utils.asgi import Request, Response
 from markupsafe import Markup
 
 from rltracer_sqlite.index.states import state_words
-from rltracer_sqlite.index.totals import TOTALS, WEIGHTED
+from rltracer_sqlite.index.totals import COUNTED, TOTALS
 
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
@@ -38,15 +38,15 @@ with spans as (
             as chosen
     from steps group by run_id
 ),
-{WEIGHTED.format(table="steps").strip()},
+{COUNTED.format(table="steps", of_env="").strip()},
 chosen as (
-    select s.*, first, last from weighted s join spans using (run_id)
+    select s.*, first, last from counted s join spans using (run_id)
     where case when split = 'train' then '0' else '1' || named end = chosen
 ),
 points as (
     select
         run_id, min(step) as step, sum(successes) * 1.0 / nullif(sum(scored), 0) as pass_rate,
-        sum(reward_mean * weight) / sum(weight) as reward
+        sum(reward_total) / sum(rewarded) as reward
     from chosen where step is not null group by run_id, (step - first) * 60 / (last - first + 1)
 ),
 {TOTALS.strip()},

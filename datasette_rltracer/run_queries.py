@@ -49,15 +49,23 @@ where s.run_id = :run_id
 order by s.step is null, s.step desc, s.split = 'train' desc, s.split limit {size} offset {start}
 """
 
+# How many of a group's trajectories have a reward is not stored, so the means are those of the sums behind the curves.
 ENVS = """
-select
-    env, split, count(*) as prompt_groups, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
-    sum(scored) as scored, sum(successes) as successes,
-    sum(reward_mean * trajectories) / nullif(sum(case when reward_mean is not null then trajectories end), 0)
-        as reward_mean,
-    sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed,
-    sum(sum(zero_variance)) over () as all_zero_signal, sum(count(zero_variance)) over () as all_judged
-from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
+with listed as (
+    select
+        env, split, count(*) as prompt_groups, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
+        sum(scored) as scored, sum(successes) as successes,
+        sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed,
+        sum(sum(zero_variance)) over () as all_zero_signal, sum(count(zero_variance)) over () as all_judged
+    from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
+),
+rewards as (
+    select env, split, sum(total) / sum(trajectories) as reward_mean
+    from step_values where run_id = :run_id and name = 'reward' group by env, split
+)
+select l.*, v.reward_mean
+from listed l left join rewards v on v.env is l.env and v.split is l.split
+order by l.trajectories desc, l.env, l.split
 """
 
 # Of prompts with the same pass rate the one with more trajectories says more. Each leads to its latest group. No

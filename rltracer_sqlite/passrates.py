@@ -161,11 +161,19 @@ def _effective_size(rate: float, variance: float | None, prompts: int, limit: in
     return min(max(rate * (1 - rate) / variance, 1), limit)
 
 
-def window_steps(window: int | None, first: int | None, size: int | None) -> tuple[int | None, int | None]:
-    """Return the first and last step of a window, from 0; windows begin at `first`, and no size means one for all."""
+def window_steps(
+    window: int | None, first: int | None, size: int | None, last: int | None = None
+) -> tuple[int | None, int | None]:
+    """Return the first and last step of a window, from 0; windows begin at `first`, and no size means one for all.
+
+    No window ends after `last`, the last step that there is.
+    """
     if window is None or first is None:
         return None, None
-    return (first + window * size, first + window * size + size - 1) if size else (first, None)
+    if not size:
+        return first, None
+    end = first + window * size + size - 1
+    return first + window * size, end if last is None else min(end, last)
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,17 @@ class PromptMetric:
 
 
 def prompt_metrics(
-    run: str, counts: Iterable[PromptCount], first: int | None, window: int | None, ks: Sequence[int]
+    run: str,
+    counts: Iterable[PromptCount],
+    ends: tuple[int | None, int | None],
+    window: int | None,
+    ks: Sequence[int],
 ) -> list[PromptMetric]:
-    """Return the metrics of a run's counts, which come in the order of their windows."""
+    """Return the metrics of a run's counts, which come in the order of their windows.
+
+    `ends` are the first and the last step of all of them.
+    """
+    first, last = ends
     solved_before: dict[tuple[Any, ...], bool] = {}
     metrics = []
     for count in counts:
@@ -74,6 +82,6 @@ def prompt_metrics(
                 change = "lost" if before else "gained"
         low, high = wilson_interval(rate, count.scored) if rate is not None else (None, None)
         pass_at = {k: pass_at_k(count.scored, count.successes, k) for k in ks}
-        steps = window_steps(count.window, first, window)
+        steps = window_steps(count.window, first, window, last)
         metrics.append(PromptMetric(run, *steps, count, rate, low, high, pass_at, change))
     return metrics

@@ -15,7 +15,7 @@ from ..passrates import PASS_BINS, SuccessRule, pass_bin
 from ..printed import short
 from ..runs import WhichRunError
 from .metrics import PromptMetric, prompt_metrics
-from .selection import Selection, UnscoredTrajectory, first_step, list_unscored, read_counts
+from .selection import Selection, UnscoredTrajectory, end_steps, list_unscored, read_counts
 from .windows import WindowSummary, summarise_windows
 
 
@@ -52,7 +52,7 @@ def analyse_run(
         raise WhichRunError(f"The index has no run {run_id}. It holds: {run_names(known)}.")
     name, rule = run.name, selection.rule or SuccessRule(run.success_path, run.success_threshold)
     counts = read_counts(connection, run_id, selection)
-    metrics = prompt_metrics(name, counts, first_step(connection, run_id, selection), selection.window, ks)
+    metrics = prompt_metrics(name, counts, end_steps(connection, run_id, selection), selection.window, ks)
     windows = summarise_windows(metrics, ks)
     return RunAnalysis(name, str(rule), metrics, windows, list_unscored(connection, run_id, selection))
 

@@ -104,16 +104,17 @@ class UnscoredTrajectory(NamedTuple):
         return f"<UnscoredTrajectory {self.id}: {short(self.error_type)}, {short(self.path, 100)}>"
 
 
-def first_step(connection: sqlite3.Connection, run_id: int, selection: Selection) -> int | None:
-    """Return the step at which the windows begin; None where the run has no step in the range."""
-    row = connection.execute(
-        """
-        select min(step) from prompt_groups
+def end_steps(connection: sqlite3.Connection, run_id: int, selection: Selection) -> tuple[int | None, int | None]:
+    """Return the steps at which the windows begin and end; None where the run has no step in the range."""
+    within = """
+        from prompt_groups
         where run_id = :run and (:start is null or step >= :start) and (:end is null or step <= :end)
-        """,
+    """
+    first, last = connection.execute(
+        f"select (select min(step) {within}), (select max(step) {within})",
         {"run": run_id, "start": selection.step_start, "end": selection.step_end},
     ).fetchone()
-    return None if row[0] is None else int(row[0])
+    return first, last
 
 
 def read_counts(connection: sqlite3.Connection, run_id: int, selection: Selection) -> list[PromptCount]:
@@ -121,7 +122,7 @@ def read_counts(connection: sqlite3.Connection, run_id: int, selection: Selectio
 
     Raises SuccessRuleError where the rule names a value that the index does not hold.
     """
-    first = first_step(connection, run_id, selection)
+    first, _ = end_steps(connection, run_id, selection)
     parameters: dict[str, Any] = {**_parameters(run_id, selection), "first": first, "size": selection.window}
     if selection.rule is None:
         groups = STORED.format(filters=_filters(selection, "g"))

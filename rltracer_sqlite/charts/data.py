@@ -22,13 +22,19 @@ SELECTION = """
     run_id = :run_id and (:split = '' or split = :split) and (:env = '' or env = :env)
     and (:step_gte = '' or step >= :step_gte) and (:step_lte = '' or step <= :step_lte)
 """
-ORIGIN = """origin(origin) as (
-    select min(step) from prompt_groups where run_id = :run_id and (:step_gte = '' or step >= :step_gte)
+# The last window ends with the last step, so that it is named by steps that there are. Two questions, since SQLite finds
+# the least or the largest of an index at once, and both of them by reading all of it.
+ORIGIN = """ends(origin, finish) as (
+    select
+        (select min(step) from prompt_groups where run_id = :run_id and (:step_gte = '' or step >= :step_gte)),
+        (select max(step) from prompt_groups where run_id = :run_id and (:step_lte = '' or step <= :step_lte))
 ),
 selected as not materialized (
     select *, (step - origin) / cast(:window as integer) as place,
-        origin + (step - origin) / cast(:window as integer) * cast(:window as integer) as step_first
-    from {table} cross join origin where {selection}
+        origin + (step - origin) / cast(:window as integer) * cast(:window as integer) as step_first,
+        min(origin + ((step - origin) / cast(:window as integer) + 1) * cast(:window as integer) - 1, finish)
+            as step_last
+    from {table} cross join ends where {selection}
 )"""
 SOURCES = {
     "{groups}": ORIGIN.format(table="prompt_groups", selection=SELECTION.strip()),

@@ -13,7 +13,7 @@ chosen as materialized (
 )
 select rank, all_prompts, chosen.prompt_id as prompt_id, chosen.env as env,
     (select preview from prompts where id = chosen.prompt_id) as preview, overall_pass_rate,
-    place as window, step_first, step_first + cast(:window as integer) - 1 as step_last,
+    place as window, step_first, step_last,
     sum(scored) as scored, sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate
 from chosen join selected on selected.prompt_id = chosen.prompt_id and selected.env is chosen.env
 where scored > 0

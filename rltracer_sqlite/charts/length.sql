@@ -1,6 +1,6 @@
 -- The mean length of trajectories per window of steps and split: sampled tokens, assistant turns and tool calls.
 with {values}
-select split, step_first, step_first + cast(:window as integer) - 1 as step_last,
+select split, step_first, step_last,
     sum(case name when 'turns' then trajectories end) as trajectories,
     sum(case name when 'completion_tokens' then total end)
         / sum(case name when 'completion_tokens' then trajectories end) as completion_tokens,

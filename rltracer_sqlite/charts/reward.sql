@@ -1,6 +1,6 @@
 -- The mean of the total reward and of its components per window of steps and split; the eight most recorded ones.
 with {values}
-select name, split, step_first, step_first + cast(:window as integer) - 1 as step_last,
+select name, split, step_first, step_last,
     sum(trajectories) as trajectories, sum(total) / sum(trajectories) as mean
 from selected
 where place is not null and name in (

@@ -64,12 +64,22 @@ def _difficulty(rows: Sequence[Row]) -> str:
 
 def _length(rows: Sequence[Row]) -> str:
     names = {"completion_tokens": "sampled tokens", "turns": "assistant turns", "tool_calls": "tool calls"}
-    return "Means per trajectory. " + _measures(rows, names, _number)
+    parts = [
+        f"{label}, {split}: {_ends(series, key, _number)}."
+        for key, label in names.items()
+        for split, series in _by(rows, "split")
+    ]
+    return "Means per trajectory. " + " ".join(parts)
 
 
 def _failures(rows: Sequence[Row]) -> str:
-    names = {"truncated": "cut off by a limit", "error": "ended with an error"}
-    return "Share of trajectories. " + _measures(rows, names, _share)
+    parts = []
+    for key, label in (("truncated", "cut off by a limit"), ("error", "ended with an error")):
+        for split, series in _by(rows, "split"):
+            count, known = (sum(row[f"{key}_{which}"] or 0 for row in series) for which in ("count", "known"))
+            of_all = f"; {count:,} of {known:,} over all steps" if known else ""
+            parts.append(f"{label}, {split}: {_ends(series, key, _share)}{of_all}.")
+    return "Share of the trajectories that record it. " + " ".join(parts)
 
 
 def _zero_variance(rows: Sequence[Row]) -> str:
@@ -82,14 +92,6 @@ def _zero_variance(rows: Sequence[Row]) -> str:
             f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps "
             f"{_share(failed)} all failed and {_share(passed)} all passed, of {plural(groups, 'group')}."
         )
-    return " ".join(parts)
-
-
-def _measures(rows: Sequence[Row], names: dict[str, str], form: Callable[[float], str]) -> str:
-    parts = []
-    for key, label in names.items():
-        for split, series in _by(rows, "split"):
-            parts.append(f"{label}, {split}: {_ends(series, key, form)}.")
     return " ".join(parts)
 
 

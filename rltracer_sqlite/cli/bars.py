@@ -30,7 +30,7 @@ class Table:
 TABLES = {
     "pass_rate": Table({"pass_rate": ""}, top=1),
     "reward": Table({"mean": ""}, series=("name", "split")),
-    "histogram": Table({"share": ""}, line="bin", series=("step_first",), top=1, most_windows=3),
+    "histogram": Table({"share": ""}, line="bin", series=("step_first",), top=1, most_windows=6),
     "difficulty": Table({"pass_rate": ""}, line="rank", series=("step_first",), top=1, most_windows=5),
     "length": Table({"completion_tokens": "tokens", "turns": "turns", "tool_calls": "tool calls"}),
     "failures": Table({"truncated": "cut off", "error": "errors"}),

@@ -67,8 +67,9 @@ def command(
     """Draw a chart of a run in DATABASE, the same as on its page.
 
     CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. Without a file the chart is
-    drawn in the terminal, in larger windows of steps where it has many; in a pipe its rows are printed, with tabs
-    between the values. A file of the same name is replaced; where there is nothing to draw, none is written.
+    drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
+    printed, with tabs between the values. A file of the same name is replaced; where there is nothing to draw, none is
+    written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
@@ -111,12 +112,17 @@ def _refuse_unused(output: Path | None, theme: str | None, scale: float | None) 
 
 
 class Drawn(NamedTuple):
-    """The rows of a chart, what they say in words, and the split that all of them are of, or ""."""
+    """The rows of a chart, what they say in words, and the split that all of them are of, or "".
+
+    `window` is the number of steps that each is of, and `usual` the one on the chart's page and in files.
+    """
 
     chart: str
     rows: list[dict[str, Any]]
     description: str
     split: str
+    window: int
+    usual: int
 
 
 def _printed(drawn: Drawn) -> Iterator[str]:
@@ -127,6 +133,10 @@ def _printed(drawn: Drawn) -> Iterator[str]:
         yield from tab_separated(drawn.rows)
         return
     yield from chart_lines(drawn.chart, drawn.rows, drawn.split, screen_width())
+    if drawn.window != drawn.usual:
+        usual = "single steps" if drawn.usual == 1 else f"windows of {drawn.usual:,}"
+        said = f"In windows of {drawn.window:,} steps, to fit; its page and files have {usual}: --window {drawn.usual}."
+        yield from (f"  {line}" for line in wrapped(said, screen_width() - 2))
     yield from _in_words(drawn)
 
 
@@ -167,9 +177,10 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
 
     provide_square_root(connection)
     most = TABLES[chart].most_windows if in_terminal else None
-    query = plan_query(chart, filters, find_span(connection, filters.run_id), most)
-    rows = read_rows(connection, query)
-    return Drawn(chart, rows, describe_rows(chart, rows), query.parameters["split"])
+    span = find_span(connection, filters.run_id)
+    query = plan_query(chart, filters, span, most)
+    rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
+    return Drawn(chart, rows, describe_rows(chart, rows), query.parameters["split"], query.window, usual)
 
 
 def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .queries import group_key, steps
-from .totals import TOTALS, WEIGHTED, main_split
+from .totals import COUNTED, TOTALS, main_split
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,14 @@ def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[s
     Without a split that is train, where a run has any of it, else the first one; `trajectories` and `prompt_groups`
     are of all splits then.
     """
-    table = "steps" if among.env is None else "(select * from step_summary where env = :env)"
+    if among.env is None:
+        counted = COUNTED.format(table="steps", of_env="")
+    else:
+        counted = COUNTED.format(table="(select * from step_summary where env = :env)", of_env=" and env = :env")
     rows = table_rows(
         connection,
         f"""
-        with {WEIGHTED.format(table=table)}, {TOTALS}
+        with {counted}, {TOTALS}
         select r.id, r.name as run, r.source, t.* from runs r left join totals t on t.run_id = r.id order by r.id
         """,
         among.asked(),
@@ -149,7 +152,7 @@ def groups_of_prompts(
             ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.success, t.id)
         )
         select prompt_id, key, task, step, split, count(*) as trajectories,
-            count(success) as scored, sum(success) as successes, avg(success) as pass_rate,
+            count(success) as scored, ifnull(sum(success), 0) as successes, avg(success) as pass_rate,
             avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min, max(best) as best,
             max(worst) as worst, preview
         from rated group by prompt_id, step, split order by prompt_id, step is null, step, split

@@ -6,21 +6,25 @@ from collections.abc import Iterable
 
 from .queries import DEFAULT_SPLIT
 
-# A step's mean reward counts by how many of its trajectories are scored: those that an error ended have no reward
-# either. `table` is steps, or step_summary where an environment is asked for.
-WEIGHTED = """
-weighted as (
-    select
-        *, ifnull(split, '') as named,
-        case when reward_mean is null then null when scored > 0 then scored else trajectories end as weight
-    from {table} where trajectories > 0
+# A mean over steps is that of all their rewards: some trajectories have a score and no reward, or the other way round,
+# so that neither count can weigh the means of steps. `of_env` is empty, or a condition on the environment, and `table`
+# is steps, or step_summary of that environment.
+COUNTED = """
+rewards as (
+    select run_id, step, split, sum(total) as reward_total, sum(trajectories) as rewarded
+    from step_values where name = 'reward'{of_env} group by run_id, step, split
+),
+counted as (
+    select s.*, ifnull(s.split, '') as named, reward_total, rewarded
+    from {table} s left join rewards v on v.run_id = s.run_id and v.step is s.step and v.split is s.split
+    where s.trajectories > 0
 )"""
 TOTALS = """
 totals as (
     select
         run_id, named, sum(successes) as successes, sum(scored) as scored, sum(trajectories) as trajectories,
-        sum(prompt_groups) as prompt_groups, sum(reward_mean * weight) / sum(weight) as reward
-    from weighted group by run_id, named
+        sum(prompt_groups) as prompt_groups, sum(reward_total) / sum(rewarded) as reward
+    from counted group by run_id, named
 )"""
 
 
