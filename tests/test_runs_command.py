@@ -56,13 +56,16 @@ def test_the_runs_are_listed_with_their_folders_and_how_complete_they_are(
 ) -> None:
     append_torn(run / ALL, record("t3"))
     indexed(database, run)
+    unread = value(database, "select count(*) from problems")
     assert runs(database).stdout.splitlines() == [
         f"{database}: 2 runs",
         "  1  run: 4 trajectories, 1 of 2 files ends in the middle of a line",
         f"     {run}",
-        "  2  other: 1 trajectory, read completely",
+        "  2  other: 1 trajectory, read to the end, 1 problem",
         f"     {other}",
+        f"  rltracer inspect {database} --problems",
     ]
+    assert [json.loads(line)["problems"] for line in runs(database, "--json").stdout.splitlines()] == [0, unread]
     assert [json.loads(line)["root"] for line in runs(database, "--json").stdout.splitlines()] == [str(run), str(other)]
 
 
@@ -74,7 +77,7 @@ def test_a_name_that_somebody_made_stays_in_its_line(database: Path) -> None:
     connection.close()
     shown = runs(database).stdout.splitlines()
     assert shown[1:3] == ["  1  run\u240a  9  \u241b[1mmine: 4 trajectories, read completely", "     /a\u240a\u2409b"]
-    assert len(shown) == 5
+    assert len(shown) == 6
     assert rltracer("inspect", database, "--problems").stdout.startswith("other: ../a\u240a0 problems line 2: ")
     assert rltracer("success", database, "1").stdout.startswith("run\u240a  9  \u241b[1mmine: ")
     said = runs(database, "--remove", "1", "--yes").stdout

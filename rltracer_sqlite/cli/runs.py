@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,14 +62,15 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
 def _list(database: Path, as_json: bool) -> None:
     from ..index.database import open_index
     from ..index.queries import runs
-    from ..index.states import run_states, state_words
+    from ..index.states import problem_words, run_states, state_words
 
     with closing(open_index(database)) as connection:
         states = run_states(connection)
         counts = dict(connection.execute("select run_id, count(*) from trajectories group by run_id").fetchall())
         listed = [
             {"run_id": run.id, "run": run.name, "root": run.root, "source": run.source,
-             "trajectories": counts.get(run.id, 0), "state": ", ".join(state_words(states[run.id]))}
+             "trajectories": counts.get(run.id, 0), "problems": states[run.id]["problems"],
+             "state": ", ".join([*state_words(states[run.id]), *problem_words(states[run.id])])}
             for run in runs(connection)
         ]  # fmt: skip
     if as_json:
@@ -79,6 +81,8 @@ def _list(database: Path, as_json: bool) -> None:
     for run in listed:
         say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
         click.echo(f"     {in_line(run['root'])}")  # whole, since it is copied
+    if any(run["problems"] for run in listed):
+        click.echo(f"  rltracer inspect {quote(str(database))} --problems")
 
 
 def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | None:
@@ -90,6 +94,7 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
     from ..index.database import open_index
     from ..index.lists import run_facts
     from ..index.queries import runs
+    from ..index.states import amiss_of_runs
     from ..sources.base import SourceError
     from ..sources.places import is_database
 
@@ -101,12 +106,13 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
         if len(facts) > 1 and not any(fact["trajectories"] for fact in facts) and not among.is_all:
             ids = [fact["run_id"] for fact in facts]
             raise SourceError(lacking(connection, ids, split=among.split, env=among.env)[1])
+        said = amiss_of_runs(connection)
     if len(facts) < 2:
         return None
-    return map(json_line, facts) if as_json else _lines(place, facts, among)
+    return map(json_line, facts) if as_json else _lines(place, facts, among, said)
 
 
-def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[str]:
+def _lines(place: Path, facts: list[dict[str, Any]], among: Among, said_of_files: str) -> Iterator[str]:
     screen = screen_width()
     steps_of = [ranges(fact["steps"]) or "–" for fact in facts]
     head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
@@ -125,6 +131,8 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>6}"
         yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
+    if said_of_files:
+        yield from wrapped(said_of_files, screen)
 
 
 def _by(facts: list[dict[str, Any]], name: str) -> str:

@@ -124,6 +124,7 @@ def _among(connection: sqlite3.Connection, steps: tuple[int | None, int | None],
 def _found(connection: sqlite3.Connection, database: Path, query: str, among: Among, limit: int) -> Iterator[Found]:
     """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
     from ..roots import Roots
+    from ..index.states import amiss_of_runs
     from ..search import find, text_coverage
     from ..sources.base import SourceError
 
@@ -135,6 +136,9 @@ def _found(connection: sqlite3.Connection, database: Path, query: str, among: Am
     if searchable < total:
         later = f"{plural(total - searchable, 'trajectory')} came later, or could not be read, and cannot be found yet"
         say(f"{later}: rltracer fts {quote(str(database))} adds what is new.", err=True)
+    runs = None if among.run_id is None else {among.run_id}
+    if said := amiss_of_runs(connection, runs, f"rltracer inspect {quote(str(database))} --problems lists them"):
+        say(said, err=True)
     if errors and None not in errors:
         raise SourceError(f"No record that was found can be read. {sorted(filter(None, errors))[0]}")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
+from .amiss import amiss_lines
 from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
 from .covered import in_words, refuse_nothing, scoring
 from .prompts import prompts_of_step, step_words
@@ -48,8 +49,8 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     if any(fact["trajectories"] is None for fact in places):
         how = "--step N reads one, " if adapter.refreshes else ""
         yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)
-    if amiss := _files_amiss(adapter):
-        yield from wrapped(f"{', '.join(amiss)}.", width)
+    if steps != [None]:  # the list of prompts below says it too
+        yield from amiss_lines(adapter, width)
     if steps == [None]:
         yield from prompts_of_step(adapter, None, among, as_json=False)
 
@@ -82,13 +83,6 @@ def _line(fact: dict[str, Any], width: int) -> str:
     rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
     gone = f"  {fact['gone']:,} gone" if fact["gone"] else ""
     return cut(f"  {step_words(fact['step']):9}  {cell(fact['split'], 5)}  {numbers}  {rates}{gone}", width)
-
-
-def _files_amiss(adapter: IndexedAdapter) -> list[str]:
-    """Return what is not as it should be with the files of an index's run, in words."""
-    from ..index.states import file_words, run_states
-
-    return [] if adapter.refreshes else file_words(run_states(adapter.connection)[adapter.run_id])
 
 
 def _known_steps(adapter: IndexedAdapter, among: Among) -> dict[int | None, list[dict[str, Any]]]:

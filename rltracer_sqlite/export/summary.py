@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from ..index.states import amiss, run_states
 from .preferences import ExportMode
 from .runs import OpenRun
 from .selection import Selection
@@ -30,7 +31,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
             "observed_prompt_groups": selection.scratch.count("groups"),
             "funnel": selection.funnel(),
-            "notes": selection.notes,
+            "notes": [*selection.notes, *_amiss(selection)],
             "windows": _windows(selection),
             "available_tool_call_distribution": _available_calls(selection),
             "selected_tool_call_distribution": _selected_calls(selection),
@@ -45,6 +46,16 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "rows_without_tool_definitions": written.without_tools,
         }
     return told
+
+
+def _amiss(selection: Selection) -> list[str]:
+    """Return a sentence for each run of which something could not be read, or whose files are not all there."""
+    notes = []
+    for run in selection.runs:
+        row = run_states(selection.scratch.attach(run), "source")[run.id]
+        if said := amiss(row, "rltracer inspect --problems lists them"):
+            notes.append(f"{run.name}: {said}")
+    return list(dict.fromkeys(notes))
 
 
 def to_json(told: dict[str, Any]) -> bytes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..amounts import plural
 
 COMPLETE = "read completely"
+ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row
+LISTS_THEM = "--problems lists them"
 WAITING = "{} in the middle of a line"  # a line is read when its newline is there, and its file may never get one
 # What is said of files by their state, of one and of several.
 FILES = {
@@ -19,24 +21,27 @@ FILES = {
 }
 STATES = """
 select
-    r.id, (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
+    r.id, (select count(distinct ifnull(step, -1)) from {schema}.steps where run_id = r.id) as steps,
+    (
+        select count(distinct ifnull(step, -1)) from {schema}.steps where run_id = r.id and indexed_at is null
+    ) as unread_steps,
     count(s.id) as files, ifnull(sum(s.state = 'reading'), 0) as reading,
     ifnull(sum(s.state = 'waiting'), 0) as waiting, ifnull(sum(s.state = 'unread'), 0) as unread,
-    ifnull(sum(s.state = 'gone'), 0) as gone
-from runs r left join shards s on s.run_id = r.id group by r.id order by r.id
+    ifnull(sum(s.state = 'gone'), 0) as gone, ifnull(sum(s.problems), 0) as problems
+from {schema}.runs r left join {schema}.shards s on s.run_id = r.id group by r.id order by r.id
 """
 
 
 def state_words(row: Mapping[str, Any]) -> list[str]:
     """Return how complete the reading of a run is, in words: one entry when all is read and nothing is amiss.
 
-    `row` has the run's `steps`, those of them that are not read, its `files`, and how many of these are in each state.
+    `row` has the run's `steps`, those of them that are not read, its `files`, how many of these are in each state, and
+    its `problems`, of which is said only that there are some: `problem_words` counts them.
     """
     read = row["steps"] - row["unread_steps"]
     said = [f"{read:,} of {plural(row['steps'], 'step')} read"] if row["unread_steps"] else []
     said += file_words(row) if row["files"] else ["no file found yet"]
-    return said or [COMPLETE]
+    return said or [ENDED if row.get("problems") else COMPLETE]
 
 
 def file_words(row: Mapping[str, Any]) -> list[str]:
@@ -48,9 +53,33 @@ def file_words(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def run_states(connection: sqlite3.Connection) -> dict[int, dict[str, int]]:
-    """Return how many steps and files of each run, by its number, are in each state."""
-    cursor = connection.execute(STATES)
+def problem_words(row: Mapping[str, Any]) -> list[str]:
+    """Return how many problems there are, in words; nothing where there is none."""
+    return [plural(row["problems"], "problem")] if row["problems"] else []
+
+
+def amiss(row: Mapping[str, Any], how: str = LISTS_THEM) -> str:
+    """Return in one line what every list of a run says: its problems and how they are listed, and its files' states.
+
+    "" where nothing is amiss; `row` as in `state_words`.
+    """
+    problems = [f"{words}: {how}" for words in problem_words(row)]
+    said = "; ".join([*problems, *file_words(row)])
+    return f"{said}." if said else ""
+
+
+def amiss_of_runs(connection: sqlite3.Connection, runs: Collection[int] | None = None, how: str = LISTS_THEM) -> str:
+    """Return what is amiss with some runs of an index, or with all of them (None), as `amiss` says it of one."""
+    rows = [row for number, row in run_states(connection).items() if runs is None or number in runs]
+    return amiss({name: sum(row[name] for row in rows) for name in ("files", "problems", *FILES)}, how)
+
+
+def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int, dict[str, int]]:
+    """Return how many steps and files of each run, by its number, are in each state, and its problems.
+
+    `schema` is the name that the index is attached by.
+    """
+    cursor = connection.execute(STATES.format(schema=schema))
     names = [column[0] for column in cursor.description]
     return {row[0]: dict(zip(names, row, strict=True)) for row in cursor}
 
