@@ -180,7 +180,7 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
     size = end["bytes"]
     reads_words = size is not None and size <= (MOST_LAST_WORDS if wants_words else LAST_WORDS_LIMIT)
     where = (bench.datasette, bench.database)
-    prompt, words = await read_records(*where, end["first"], [row["id"] for row in listed.rows], reads_words)
+    prompt, words, why = await read_records(*where, end["first"], [row["id"] for row in listed.rows], reads_words)
     return {
         "ends": end,
         "prompt": prompt,
@@ -190,7 +190,8 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
             for row in described_rows(listed.rows, bench.group)
         ],
         "has_agents": len({row["agent"] for row in listed.rows}) > 1,  # else each row would say the same
-        "has_words": reads_words and any(words.values()),
+        "without_text": why,
+        "has_words": reads_words and (any(words.values()) or bool(why)),
         "words_url": group_url(*where, bench.group["id"], [*bench.pairs, ("words", "1")]),
         "can_read_words": not reads_words and (size or 0) <= MOST_LAST_WORDS,
         "compare_url": compare_url(*where, end["best"], end["worst"]) if end["rewards"] > 1 else None,

@@ -14,6 +14,7 @@ from . import compat
 from .access import PLUGIN
 from .bounds import ask, load_for_page
 from .conversation import Page, Turn, read_page
+from .lens import remarks_of
 from .text import Text
 
 if TYPE_CHECKING:
@@ -27,27 +28,33 @@ MOST_TRIES = 5  # records that are tried for the prompt, where the first cannot 
 
 async def read_records(
     datasette: Datasette, database: str, first: int | None, identities: Sequence[int], reads_words: bool
-) -> tuple[Page[Turn] | None, dict[int, Text | None]]:
-    """Return the messages of the prompt, from the first record that can be read, and the last words of each row."""
+) -> tuple[Page[Turn] | None, dict[int, Text | None], list[str]]:
+    """Return the messages of the prompt, from the first record that can be read, and the last words of each row.
+
+    Last comes what is remarked on that record where it has no text, such as what to do for it.
+    """
     attached = datasette.databases[database]
     configured = compat.plugin_config(datasette, PLUGIN, database).get("roots")
 
-    def read(connection: sqlite3.Connection) -> tuple[Page[Turn] | None, dict[int, Text | None]]:
+    def read(connection: sqlite3.Connection) -> tuple[Page[Turn] | None, dict[int, Text | None], list[str]]:
         roots = Roots.for_database(attached.path, configured)
         prompt: Page[Turn] | None = None
         words: dict[int, Text | None] = {}
+        why: list[str] = []
         for identity in dict.fromkeys([first, *identities] if first is not None else identities):
             if (prompt is not None or len(words) >= MOST_TRIES) and not reads_words:
                 break
             try:
-                messages = load_for_page(connection, identity, roots).messages
+                trajectory = load_for_page(connection, identity, roots)
+                messages = trajectory.messages
             except (SourceError, OSError, RecursionError):
                 words[identity] = None
                 continue
             if prompt is None:
                 prompt = read_page(prompt_context(messages))
+                why = [] if messages else remarks_of(trajectory)
             words[identity] = last_words(messages)
-        return prompt, words
+        return prompt, words, why
 
     return await ask(datasette, database, read)
 

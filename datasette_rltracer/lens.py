@@ -83,8 +83,12 @@ def read_lens(trajectory: Trajectory, branch: int, args: MultiParams) -> LensPag
         elsewhere = [str(n) for n, other in enumerate(branches, start=1) if other is not None and other.ids]
         said = f" Branch {', '.join(elsewhere[:20])} has some." if elsewhere else ""
         return LensPage(problem=f"No token ids are recorded for this branch.{said}")
-    remarks = [str(remark) for remark in (trajectory.metadata.get("remarks") or ())[:MOST_REMARKS]]
-    return _page(tokens, args.get("lens"), place(args.get("start")) or 0, remarks)
+    return _page(tokens, args.get("lens"), place(args.get("start")) or 0, remarks_of(trajectory))
+
+
+def remarks_of(trajectory: Trajectory) -> list[str]:
+    """Return what is remarked on how a trajectory was read, such as why it has no text."""
+    return [str(remark) for remark in (trajectory.metadata.get("remarks") or ())[:MOST_REMARKS]]
 
 
 def _page(tokens: Tokens, asked: str | None, start: int, remarks: Sequence[str]) -> LensPage:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources.numbering import numbered
+from rltracer_sqlite.tokens.templates import TOKEN_IDS
 
 from .access import place
 from .addresses import static_url
@@ -16,7 +17,7 @@ from .conversation import Page, Turn, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
 from .frame import step_words, trail
-from .lens import LensPage, may_have_tokens
+from .lens import LensPage, may_have_tokens, remarks_of
 from .lens_kinds import LENS_NAMES
 from .raw_text import RawMessage, read_raw_page
 from .rows import Episode, Group
@@ -128,6 +129,8 @@ def _found_context(found: Found) -> dict[str, Any]:
         "errors": recorded_errors(trajectory.metadata.get("errors")) if trajectory else [],
         "tools": offered_tools(trajectory.tools) if trajectory else [],
         "tool_count": len(trajectory.tools) if trajectory else 0,
+        "remarks": remarks_of(trajectory) if trajectory else [],
+        "has_only_ids": trajectory is not None and trajectory.metadata.get("content_kind") == TOKEN_IDS,
     }
 
 

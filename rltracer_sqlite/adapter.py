@@ -168,8 +168,8 @@ class IndexedAdapter:
                     f"Trajectory {trajectory_id} is not of this run but of the run {found[1]}. Show it with: "
                     f"rltracer inspect {quote(str(self.index))} --trajectory {trajectory_id}"
                 )
-            row, root, locators = _located(self.connection, trajectory_id, roots)
-        return _loaded(row, root, locators, roots, self.source)
+            found_there = _located(self.connection, trajectory_id, roots)
+        return _loaded(*found_there, roots, self.source)
 
     def close(self) -> None:
         """Close the index. It is opened again where it is asked for."""
@@ -302,19 +302,27 @@ def load_trajectory(
 
 def _located(
     connection: sqlite3.Connection, trajectory_id: int, roots: Roots
-) -> tuple[Mapping[str, Any], Root, list[Locator]]:
-    """Return the row of a trajectory, where its run is, and where its record and the later facts of it are."""
+) -> tuple[Mapping[str, Any], Root, list[Locator], str | None]:
+    """Return the row of a trajectory, where its run is, where its record and later facts are, and its misfit."""
     row = queries.trajectory_row(connection, trajectory_id)
     if row is None:
         raise LocatorError(queries.no_trajectory(connection, trajectory_id))
     root = roots.check(row["root"])
-    return row, root, [replace(one, file=file_there(root, one)) for one in queries.locators(connection, row)]
+    there = [replace(one, file=file_there(root, one)) for one in queries.locators(connection, row)]
+    return row, root, there, queries.misfit(connection, row)
 
 
 def _loaded(
-    row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots: Roots, source: Source | None
+    row: Mapping[str, Any],
+    root: Root,
+    locators: Sequence[Locator],
+    misfit: str | None,
+    roots: Roots,
+    source: Source | None,
 ) -> Trajectory:
     trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)
+    if misfit and trajectory.messages:
+        _remark(trajectory, misfit)
     # Step and split may come from the file's place, which the record does not know.
     for name in ("step", "split", "env", "agent", "effective", "policy_version", "episode_id", "group_id"):
         if trajectory.metadata.get(name) is None:

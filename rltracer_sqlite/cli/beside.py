@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from .columns import cell, cut, ending, screen_width, wrapped
-from .trajectory import SUCCESS
+from .trajectory import SUCCESS, notes
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -84,6 +84,12 @@ def _parting(sides: Sequence[Side], same: int, most: int | None) -> Iterator[str
     """Yield how many messages are the same, and of the first that differs what each says from there on."""
     width = screen_width()
     messages = [side.trajectory.messages for side in sides]
+    for side in sides:
+        for note in notes(side.trajectory.metadata):
+            yield from wrapped(printable(f"trajectory {side.row['id']}: {note}"), width)
+    if not any(messages):
+        yield "There is nothing to compare: neither has a message."
+        return
     if len(messages[0]) == len(messages[1]) == same:
         yield from wrapped(f"They say the same, in {plural(same, 'message')}.", width)
         return

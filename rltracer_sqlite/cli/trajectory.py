@@ -36,11 +36,20 @@ def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | 
         raise SourceError(f"The trajectory has {plural(count, 'branch')}; there is no branch {branch}.")
     for line in _facts(trajectory.metadata, row):
         yield from wrapped(printable(line), screen_width())
+    for note in notes(trajectory.metadata):
+        yield from wrapped(printable(note), screen_width())
     if count > 1:
         yield f"branch {number} of {count}; --branch N shows another"
     messages = trajectory.branches[number - 1] if trajectory.branches else trajectory.messages
     for position, message in enumerate(messages, start=1):
         yield from _message(position, message, is_full)
+    if not messages and not trajectory.metadata.get("remarks"):
+        yield "No message was recorded."
+
+
+def notes(facts: dict[str, Any]) -> list[str]:
+    """Return what is remarked on how a trajectory was read, such as why it has no text."""
+    return [f"note: {remark}" for remark in facts.get("remarks") or ()]
 
 
 def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:

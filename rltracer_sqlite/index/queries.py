@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..sources.base import Locator
 
 DEFAULT_SPLIT = "train"
+DECODED_BY_NONE = ("messages", "token_ids")  # the content_kind of what no tokenizer has made into text
 
 
 class Run(NamedTuple):
@@ -129,6 +130,23 @@ def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, 
     )
     names = [column[0] for column in rows.description]
     yield from (dict(zip(names, row, strict=True)) for row in rows)
+
+
+def misfit(connection: sqlite3.Connection, row: Mapping[str, Any]) -> str | None:
+    """Return the sentence that the tokenizer of a trajectory's run does not fit, where its text comes from that one.
+
+    It is told once for a run, as a problem of the first file that shows it.
+    """
+    if row["content_kind"] in DECODED_BY_NONE:
+        return None
+    found = connection.execute(
+        """
+        select p.reason from problems p join shards s on s.id = p.shard_id
+        where s.run_id = ? and p.reason like 'The tokenizer %fit these files: %' order by p.id limit 1
+        """,
+        (row["run_id"],),
+    ).fetchone()
+    return str(found[0]) if found else None
 
 
 def list_prompts(connection: sqlite3.Connection, run_id: int, step: int | None) -> list[tuple[str, int, str]]:

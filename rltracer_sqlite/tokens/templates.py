@@ -18,7 +18,11 @@ from .toolpairs import schemas_of
 
 RENDERED = "rendered"  # split at the markers of a chat template
 STRIPPED = "stripped"  # split at what is left of the markers
+TOKEN_IDS = "token_ids"  # not decoded: there is no tokenizer
 UNSPLIT = "prompt_completion"  # not split: one message of prompt and one of completion
+
+# What is said in the place of the text of token ids, wherever they are shown.
+NO_TEXT = "no text: token ids without a tokenizer; index the run with --tokenizer PATH"
 
 Message = dict[str, Any]
 
@@ -32,6 +36,11 @@ class Conversation:
     content_kind: str = RENDERED
     flags: tuple[str, ...] = ()  # remarks for a person, such as "1 tool call is malformed and stays text"
     family: str | None = None
+
+
+def without_text() -> Conversation:
+    """Return the conversation of token ids that no tokenizer decodes: no message, and the reason."""
+    return Conversation([], content_kind=TOKEN_IDS, flags=(NO_TEXT,))
 
 
 def parse_conversation(text: str, family: Family | None = None, prompt_length: int | None = None) -> Conversation:

@@ -14,12 +14,10 @@ from ...amounts import plural
 from ...messages import EMPTY_PREVIEW, is_empty, preview, prompt_context, prompt_key
 from ...tokens.families import Family, family_named, find_family
 from ...tokens.fold import split_reasoning
-from ...tokens.templates import parse_conversation
+from ...tokens.templates import TOKEN_IDS, parse_conversation
 from ...tokens.tokenizer import TextTokenizer
 from ...tokens.toolcalls import Call, find_calls
 from .samples import Sample
-
-TOKEN_IDS = "token_ids"  # the content_kind where there is no tokenizer
 
 
 class Prompt(NamedTuple):

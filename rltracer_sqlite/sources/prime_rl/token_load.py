@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model import Message, Trajectory
 from ...tokens.streams import Tokens, merge_tokens, trained_runs
-from ...tokens.templates import Conversation, parse_conversation
+from ...tokens.templates import Conversation, parse_conversation, without_text
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools
 from ..base import Locator
@@ -17,7 +17,6 @@ from ..places import Root
 from ..values import logprob_summary, place_of
 from .microbatch import read_micro_batch_sample
 from .msgpack_frames import read_beginning
-from .prompts import TOKEN_IDS
 from .samples import Sample
 from .token_export import load_exported_sample
 from .token_shards import splitter_of
@@ -29,7 +28,8 @@ def load_token_trajectory(
 ) -> Trajectory:
     """Return the trajectory of the sequence at the first locator; the others are copies of it in other shards.
 
-    Without a tokenizer it has no messages, and `metadata["content_kind"]` is "token_ids". Raises LocatorError.
+    Without a tokenizer it has no messages, `metadata["content_kind"]` is "token_ids", and `metadata["remarks"]` say why.
+    Raises LocatorError.
     """
     sample = read_sample(root, locators[0], tokenizer)
     tokens, copies = sample.tokens(), []
@@ -90,8 +90,7 @@ def _conversation(sample: Sample, tokens: Tokens) -> Conversation:
         prompt, completion = sample.text
         return parse_conversation(prompt + completion, prompt_length=len(prompt))
     if tokens.pieces is None:
-        remark = "no tokenizer: its token ids have no text"
-        return Conversation([], [], TOKEN_IDS, (remark,))
+        return without_text()
     length = sum(map(len, tokens.pieces[: sample.prompt_length]))
     return parse_conversation("".join(tokens.pieces), prompt_length=length)
 

@@ -9,13 +9,12 @@ from typing import Any
 from ...messages import normal_message
 from ...model import Message
 from ...tokens.families import FAMILIES, family_named, find_family
-from ...tokens.templates import UNSPLIT, Conversation, parse_conversation
+from ...tokens.templates import TOKEN_IDS, UNSPLIT, Conversation, parse_conversation, without_text
 from ...tokens.tokenizer import TextTokenizer
 from .mapping import Content, Role
 from .responses import messages_of_items
 from .rows import Row, RowError, at_path, json_text
 
-TOKEN_IDS = "token_ids"
 REASONING = ("reasoning", "thinking")  # other names of reasoning_content
 
 
@@ -172,7 +171,7 @@ def _of_items(row: Row, content: Content, completion: Role | None) -> Conversati
 
 def _of_ids(ids: tuple[list[int], list[int]], content: Content, tokenizer: TextTokenizer | None) -> Conversation:
     if tokenizer is None:
-        return Conversation([], content_kind=TOKEN_IDS, flags=("no tokenizer: its token ids have no text",))
+        return without_text()
     pieces = tokenizer.pieces([*ids[0], *ids[1]])
     prompt, completion = "".join(pieces[: len(ids[0])]), "".join(pieces[len(ids[0]) :])
     return split_text(prompt, completion, content.kind, content.family)

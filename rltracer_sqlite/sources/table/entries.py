@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, trained_runs
-from ...tokens.templates import Conversation
+from ...tokens.templates import TOKEN_IDS, Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
 from ..conversation import entry_of, short_text
 from ..values import MAX_TEXT, add_values, flag, number, reward_path, short
-from .content import TOKEN_IDS, conversation_of
+from .content import conversation_of
 from .mapping import SPLITS, TRUNCATED, Shape, Variant
 from .roles import BOOLEANS, RoleValues
 from .rows import Row, RowError, json_text
