@@ -305,7 +305,7 @@ def test_coverage_counts_what_can_be_searched(run: Path) -> None:
     write(run, [said("later", id="late")], mode="a")
     index(run.parent / "x.sqlite", run)
     connection = open_index(run.parent / "x.sqlite")
-    assert text_coverage(connection) == (3, 4)
+    assert text_coverage(connection)[:2] == (3, 4)
     connection.close()
 
 
@@ -313,6 +313,7 @@ def test_the_demo_can_be_searched(tmp_path: Path) -> None:
     done = CliRunner().invoke(group, ["demo", str(tmp_path), "--no-serve"], catch_exceptions=False)
     assert done.exit_code == 0
     connection = open_index(tmp_path / "demo.sqlite")
-    found, total = text_coverage(connection)
+    found = text_coverage(connection)
     connection.close()
-    assert found == total > 300
+    assert found.total > 300
+    assert found == (found.total - 1, found.total, 0, 1, 0, 0)  # one episode failed before anybody said anything

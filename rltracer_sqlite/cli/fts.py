@@ -95,7 +95,7 @@ def text_report(done: TextRefreshed, database: Path) -> str:
     rate = f", {size(done.bytes / done.seconds)} of text a second" if done.bytes and done.seconds else ""
     lines = [
         f"{plural(done.trajectories, 'trajectory')} added, {size(done.bytes)} of text in {done.seconds:.2f} s{rate}",
-        f"{done.searchable:,} of {plural(done.total, 'trajectory')} can be searched",
+        done.coverage.said,
     ]
     if done.rebuilt:
         lines.insert(0, "Built anew.")

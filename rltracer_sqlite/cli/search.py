@@ -132,9 +132,11 @@ def _found(connection: sqlite3.Connection, database: Path, query: str, among: Am
     for row, hit in find(connection, Roots.for_database(database), query, among, limit):
         errors.add(hit.error)
         yield row, hit
-    searchable, total = text_coverage(connection)
-    if searchable < total:
-        later = f"{plural(total - searchable, 'trajectory')} came later, or could not be read, and cannot be found yet"
+    coverage = text_coverage(connection)
+    if coverage.hides:
+        say(f"{coverage.said}.", err=True)
+    if coverage.later:
+        later = f"{plural(coverage.later, 'trajectory')} came later, or could not be read, and cannot be found yet"
         say(f"{later}: rltracer fts {quote(str(database))} adds what is new.", err=True)
     runs = None if among.run_id is None else {among.run_id}
     if said := amiss_of_runs(connection, runs, f"rltracer inspect {quote(str(database))} --problems lists them"):

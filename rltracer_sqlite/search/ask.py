@@ -21,7 +21,7 @@ from ..runs import chosen_run
 from .found import found_rows, found_summary
 from .hits import Hit, read_hits
 from .query import full_text_query
-from .tables import DIGESTS, has_text, text_coverage
+from .tables import has_text, text_coverage
 
 if TYPE_CHECKING:
     from ..model import Trajectory
@@ -115,17 +115,28 @@ class Matches(list[Match]):
     """The list that `search_text` returns: the newest of the trajectories that were found, up to the limit.
 
     `total` is how many were found, listed or not. `unsearched` trajectories of the index could not be found, because
-    they came after the full text was brought up to date, or because their records could not be read then.
+    they came after the full text was brought up to date, or because their records could not be read then;
+    `without_text` have no text, such as token ids without a tokenizer; and the files of `gone` have vanished, so that
+    they cannot be opened, found or not.
     """
 
-    def __init__(self, matches: Iterable[Match] = (), total: int = 0, unsearched: int = 0) -> None:
+    def __init__(
+        self,
+        matches: Iterable[Match] = (),
+        total: int = 0,
+        unsearched: int = 0,
+        without_text: int = 0,
+        gone: int = 0,
+    ) -> None:
         super().__init__(matches)
         self.total = max(total, len(self))
-        self.unsearched = unsearched
+        self.unsearched, self.without_text, self.gone = unsearched, without_text, gone
 
     def __repr__(self) -> str:
         more = "; limit=None lists all" if self.total > len(self) else ""
         later = f"; {plural(self.unsearched, 'trajectory')} not searched" if self.unsearched else ""
+        later += f"; {self.without_text:,} without text" if self.without_text else ""
+        later += f"; {self.gone:,} whose file is gone" if self.gone else ""
         return f"<Matches: {len(self):,} of {plural(self.total, 'trajectory')}{more}{later}>"
 
 
@@ -168,8 +179,9 @@ def search_text(
         _refuse_nothing(connection, among)
         found = [_match(path, *one) for one in find(connection, Roots.for_database(path), query, among, most)]
         total = count_found(connection, query, among) if len(found) == most else len(found)
-        searchable, held = text_coverage(connection)
-        return Matches(found, total, max(held - searchable, 0))
+        coverage = text_coverage(connection)
+        without_text = coverage.token_ids + coverage.empty
+        return Matches(found, total, coverage.later, without_text, coverage.gone + coverage.unopened)
 
 
 def _range(step: int | None, first: int | None, last: int | None) -> tuple[int | None, int | None]:
@@ -221,8 +233,7 @@ def count_found(connection: sqlite3.Connection, query: str, among: Among) -> int
 def count_searched(connection: sqlite3.Connection, among: Among) -> int:
     """Return how many trajectories can be found among those that are asked for."""
     where, parameters = among.where()
-    sql = f"select count(*) from trajectories where id in (select trajectory_id from {DIGESTS}) and {where}"
-    return int(connection.execute(sql, parameters).fetchone()[0])
+    return text_coverage(connection, where, parameters).searchable
 
 
 def _match(index: Path, row: dict[str, Any], hit: Hit) -> Match:

@@ -13,7 +13,7 @@ from ..roots import Roots
 from .ahead import Batch, batches, read_ahead
 from .jobs import Job, find_work
 from .read import Row, Text
-from .tables import DIGESTS, TEXT_TABLE, has_text, make_text_tables, text_coverage
+from .tables import DIGESTS, TEXT_TABLE, Coverage, has_text, make_text_tables, text_coverage, text_of
 from .write import TextWriter, merge_a_little, put_off_merging, writing
 
 Progress = Callable[[int, int], None]  # bytes of records read so far, bytes to read
@@ -36,6 +36,7 @@ class TextRefreshed:
     can_rebuild: bool = True
     searchable: int = 0
     total: int = 0
+    coverage: Coverage = Coverage(0, 0)  # these two, and what is with the trajectories that cannot be searched
 
 
 def refresh_text(
@@ -63,7 +64,8 @@ def refresh_text(
     merge_a_little(connection, sum(job.bytes for job in work.jobs))
     if done.can_rebuild and (done.changed or (work.jobs and _is_worn(connection))):
         return refresh_text(connection, roots, progress, rebuild=True)
-    done.searchable, done.total = text_coverage(connection)
+    done.coverage = text_coverage(connection)
+    done.searchable, done.total = done.coverage[:2]
     done.seconds = time.perf_counter() - started
     return done
 
@@ -149,4 +151,4 @@ def _is_worn(connection: sqlite3.Connection) -> bool:
     with transaction(connection):
         connection.execute(f"delete from {DIGESTS} where trajectory_id not in (select id from trajectories)")
     held = connection.execute(f"select count(*) from {TEXT_TABLE}_docsize").fetchone()[0]
-    return bool((held - text_coverage(connection)[0]) * WORN_SHARE > held)
+    return bool((held - text_of(connection)) * WORN_SHARE > held)

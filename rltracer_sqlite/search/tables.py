@@ -7,13 +7,18 @@ tells later whether a record that was rewritten still says the same.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import NamedTuple
 
+from ..amounts import plural
 from ..index.database import transaction
 from .query import TOKENIZER
 
 TEXT_TABLE = "trajectories_text"
 DIGESTS = "trajectories_text_digests"
 SHARDS = "trajectories_text_shards"
+EMPTY = int.from_bytes(blake2b(digest_size=8).digest(), "big", signed=True)  # the digest of no text
 # What Datasette needs to know to offer `?_search=` on the table trajectories.
 SEARCH_SETTINGS = {"fts_table": TEXT_TABLE, "fts_pk": "id"}
 
@@ -89,11 +94,61 @@ def drop_tables(connection: sqlite3.Connection) -> None:
         connection.execute(f"drop table if exists {table}")
 
 
-def text_coverage(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return how many trajectories can be searched, and how many there are."""
-    row = connection.execute(
+class Coverage(NamedTuple):
+    """How many trajectories can be searched, how many there are, and what is with those that say nothing."""
+
+    searchable: int
+    total: int
+    token_ids: int = 0  # without a tokenizer, so that there is no text
+    empty: int = 0  # without any message, such as an episode that failed before an agent ran
+    gone: int = 0  # whose files had vanished before they were read for their words
+    unopened: int = 0  # that can be searched, and not opened: their files have vanished since
+
+    @property
+    def later(self) -> int:
+        """How many came after the full text was brought up to date, or could not be read."""
+        return max(self.total - self.searchable - self.token_ids - self.empty - self.gone, 0)
+
+    @property
+    def hides(self) -> bool:
+        """Whether something is not found, or cannot be opened, that somebody may look for."""
+        return bool(self.token_ids or self.gone or self.unopened)
+
+    @property
+    def said(self) -> str:
+        """How many can be searched, and why not all of them: the same words in the terminal and on pages."""
+        parts = [
+            (self.token_ids, "no text: token ids without a tokenizer"),
+            (self.empty, "no text: no message was recorded"),
+            (self.gone, "a file that is gone, and was never read for its words"),
+            (self.unopened, "a file that is gone: found by their words, and not to be opened"),
+        ]
+        why = "".join(f"; {count:,} {'has' if count == 1 else 'have'} {reason}" for count, reason in parts if count)
+        return f"{self.searchable:,} of {plural(self.total, 'trajectory')} can be searched{why}"
+
+
+def text_coverage(
+    connection: sqlite3.Connection, where: str = "1", parameters: Mapping[str, object] | None = None
+) -> Coverage:
+    """Return how many of the trajectories that pass a condition can be searched, and what is with the others."""
+    chosen = f"select count(*) from trajectories t where {where}"
+    digest = f"(select digest from {DIGESTS} where trajectory_id = t.id)"
+    # From the digests, which are few bytes each, and not from the rows of all trajectories.
+    empty = f"from {DIGESTS} d cross join trajectories t on t.id = d.trajectory_id where d.digest = :empty and {where}"
+    lost = f"{chosen} and shard_id in (select id from shards where state = 'gone')"
+    read, total, ids, none, gone, unopened = connection.execute(
         f"""
-        select (select count(*) from {DIGESTS}), (select count(*) from trajectories)
-        """
+        select
+            ({f"select count(*) from {DIGESTS}" if where == "1" else f"{chosen} and {digest} is not null"}),
+            ({chosen}), (select count(*) {empty} and t.content_kind = 'token_ids'),
+            (select count(*) {empty} and t.content_kind <> 'token_ids'),
+            ({lost} and {digest} is null), ({lost} and {digest} <> :empty)
+        """,
+        {"empty": EMPTY, **(parameters or {})},
     ).fetchone()
-    return int(row[0]), int(row[1])
+    return Coverage(read - ids - none, total, ids, none, gone, unopened)
+
+
+def text_of(connection: sqlite3.Connection) -> int:
+    """Return how many trajectories have been read for their words, whether they have any or not."""
+    return int(connection.execute(f"select count(*) from {DIGESTS}").fetchone()[0])
