@@ -21,6 +21,10 @@ SAID = [
 ]
 
 
+def ruled(title: str) -> str:
+    return f"── {title} " + "─" * (75 - len(title))
+
+
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("beside")
@@ -34,10 +38,36 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("other", "end"),
     [
-        (2, ["The first message is the same; from #2 on they differ:", "1: …three.", "2: …four."]),
-        (3, ["1: assistant: Let me count: one, two, three.", "3: ends before"]),
+        (
+            2,
+            [
+                "The first message is the same; from #2 on they differ:",
+                ruled("trajectory 1, #2 assistant"),
+                "…three.",
+                ruled("trajectory 2, #2 assistant"),
+                "…four.",
+            ],
+        ),
+        (
+            3,
+            [
+                ruled("trajectory 1, #2 assistant"),
+                "Let me count: one, two, three.",
+                ruled("trajectory 3, #2"),
+                "ends before",
+            ],
+        ),
         (4, ["They say the same, in 2 messages."]),
-        (5, ["No message is the same; from #1 on they differ:", "1: …How many?", "5: …Who?"]),
+        (
+            5,
+            [
+                "No message is the same; from #1 on they differ:",
+                ruled("trajectory 1, #1 user"),
+                "How many?",
+                ruled("trajectory 5, #1 user"),
+                "Who?",
+            ],
+        ),
     ],
 )
 def test_two_trajectories_part_where_they_differ(
@@ -64,3 +94,21 @@ def test_what_cannot_be_compared_is_refused(index: Path) -> None:
     for options in (["--with", "2"], ["--trajectory", "1", "--with", "2", "--branch", "1"]):
         assert "--with takes --trajectory, and no --branch" in sentence(rltracer("inspect", index, *options), 2)
     assert "no trajectory 99; it has 5" in sentence(rltracer("inspect", index, "--trajectory", "1", "--with", "99"))
+
+
+@pytest.mark.parametrize("options", [(), ("--full",)])
+def test_where_reasoning_ends_can_be_seen(tmp_path: Path, options: tuple[str, ...]) -> None:
+    thought = "(reasoning) It is in the evidence.\n<verdict>no</verdict>"
+    said = [message("assistant", answer, reasoning_content=thought[12:]) for answer in ("<verdict>yes", "<verdict>no")]
+    for number, one in enumerate(said):
+        append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", trace([ASKED, one], id=f"t{number}"))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    alone = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, *options).stdout.splitlines()
+    assert alone[-3:] == [*(f"│ {line}" for line in thought.splitlines()), "<verdict>yes"]
+    said_apart = [message("assistant", "yes", reasoning_content="One."), message("assistant", "One.")]
+    for number, one in enumerate(said_apart, 2):
+        append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", trace([ASKED, one], id=f"t{number}"))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    beside = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 3, "--with", 4, *options).stdout.splitlines()
+    title = "trajectory {}, #2 assistant"
+    assert beside[-5:] == [ruled(title.format(3)), "│ (reasoning) One.", "yes", ruled(title.format(4)), "One."]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..amounts import plural
 from .columns import wrapped
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
+    from ..index.lists import Among
 
 
 def amiss_lines(adapter: IndexedAdapter, width: int) -> Iterator[str]:
@@ -23,3 +25,19 @@ def amiss_lines(adapter: IndexedAdapter, width: int) -> Iterator[str]:
         return  # a run's folder of which nothing was read yet
     if said:
         yield from wrapped(said, width)
+
+
+def gone_lines(
+    adapter: IndexedAdapter, width: int, among: Among, *step: int | None, prompts: Sequence[int] | None = None
+) -> Iterator[str]:
+    """Yield how many of the trajectories that a list counts cannot be opened any more, and what else is amiss.
+
+    The list is of a `step`, or of all of them where none is given.
+    """
+    from ..index.lists import count_gone
+
+    gone, count = count_gone(adapter.connection, adapter.run_id, among, step, prompts)
+    if gone:
+        why = "its file is gone" if gone == 1 else "their files are gone"
+        yield from wrapped(f"{gone:,} of {plural(count, 'trajectory')} counted here cannot be opened: {why}.", width)
+    yield from amiss_lines(adapter, width)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from .columns import cell, cut, ending, screen_width, wrapped
-from .trajectory import SUCCESS, notes
+from .trajectory import MARGIN, SUCCESS, beside_margin, notes, ruled
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..model import Trajectory
 
+Part = tuple[str, str]  # margin, text
 NAMES, MOST_TEXT = 17, 300  # columns of the names of facts; characters that are shown of each of two texts
 
 
@@ -95,16 +96,30 @@ def _parting(sides: Sequence[Side], same: int, most: int | None) -> Iterator[str
         return
     begins = f"The first {plural(same, 'message')} are the same" if same > 1 else "The first message is the same"
     yield from wrapped(f"{begins if same else 'No message is the same'}; from #{same + 1} on they differ:", width)
-    texts = [_text(said[same]) if same < len(said) else None for said in messages]
-    shared = _shared(texts)
-    for side, text in zip(sides, texts, strict=True):
-        rest = "" if text is None else text[shared:]
-        said = (
-            "ends before"
-            if text is None
-            else f"{'…' if shared else ''}{rest[:most]}{'…' if rest[:most] != rest else ''}"
-        )
-        yield from wrapped(printable(f"{side.row['id']}: {said}"), width)
+    parts = [_parts(said[same]) if same < len(said) else None for said in messages]
+    roles = {said[same].get("role") for said in messages if same < len(said)}
+    shared = _shared([None if one is None else "\n".join(text for _, text in one) for one in parts])
+    shared = shared if len(roles) == 1 else 0
+    for side, said, one in zip(sides, messages, parts, strict=True):
+        role = f" {said[same].get('role') or ''}" if one is not None else ""
+        yield ruled(f"trajectory {side.row['id']}, #{same + 1}{role}")
+        yield from ["ends before"] if one is None else _rest(one, shared, most, width)
+
+
+def _rest(parts: Sequence[Part], start: int, most: int | None, width: int) -> Iterator[str]:
+    """Yield the lines of what a message says from character `start` on, at most so many; "…" where it is cut."""
+    end = None if most is None else start + most
+    mark, reached = "…" if start else "", 0
+    for margin, text in parts:
+        shown = text[max(start - reached, 0) : None if end is None else max(end - reached, 0)]
+        reached += len(text) + 1
+        if shown:
+            yield from beside_margin(mark + shown, margin, width)
+            mark = ""
+    if end is not None and end < reached - 1:
+        yield "…"
+    elif mark or not parts:
+        yield "… and ends here" if parts else "says nothing"
 
 
 def _shared(texts: Sequence[str | None]) -> int:
@@ -114,10 +129,11 @@ def _shared(texts: Sequence[str | None]) -> int:
     return 0 if left is None or right is None else parting(left, right)
 
 
-def _text(message: Mapping[str, Any]) -> str:
-    """Return all that a message says, with its role, as the list of messages has it."""
+def _parts(message: Mapping[str, Any]) -> list[Part]:
+    """Return all that a message says, as the list of messages has it, each part with its margin."""
     from ..compared import signature
 
-    role, content, reasoning, *calls = signature(message)
-    parts = [f"(reasoning) {reasoning}" if reasoning else "", content, *(f"→ {name}({given})" for name, given in calls)]
-    return f"{role}: " + "\n".join(filter(None, parts))
+    _, content, reasoning, *calls = signature(message)
+    said = [(MARGIN, f"(reasoning) {reasoning}" if reasoning else ""), ("", content)]
+    said += [("", f"→ {name}({given})") for name, given in calls]
+    return [(margin, text) for margin, text in said if text]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from . import CONTEXT, options
 from .numbers import From, FromOrPlace
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
-from .trajectory import trajectory_json, trajectory_lines
+from .trajectory import trajectory_json, trajectory_lines, unread_lines
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
+    from ..model import Trajectory
+    from ..sources.base import LocatorError
     from ..sources.places import Root
 
 MOST = 10
@@ -175,12 +178,39 @@ def _lists(adapter: IndexedAdapter, step: int | None, prompt: str | None, among:
 def _trajectory(
     adapter: IndexedAdapter, number: int, branch: int | None, is_full: bool, as_json: bool
 ) -> Iterator[str]:
+    from ..sources.base import LocatorError
     from .covered import rule_of
 
-    loaded, row = adapter.load_trajectory(number), {**_row(adapter, number), "rule": rule_of(adapter)}
+    row = {**_row(adapter, number), "rule": rule_of(adapter)}
+    try:
+        loaded = adapter.load_trajectory(number)
+    except LocatorError as error:
+        if as_json or row.get("run_id") != adapter.run_id:
+            raise _explained(adapter, row, error) from None
+        return unread_lines(row, _explained(adapter, row, error))
     return (
         iter([json_line(trajectory_json(loaded, row))]) if as_json else trajectory_lines(loaded, row, branch, is_full)
     )
+
+
+def _loaded(adapter: IndexedAdapter, number: int, row: dict[str, Any]) -> Trajectory:
+    """Return a trajectory. Raises LocatorError, which says how a run is found that has been moved."""
+    from ..sources.base import LocatorError
+
+    try:
+        return adapter.load_trajectory(number)
+    except LocatorError as error:
+        raise _explained(adapter, row, error) from None
+
+
+def _explained(adapter: IndexedAdapter, row: dict[str, Any], error: LocatorError) -> LocatorError:
+    """Return the error with what to type where the files of an index's run are in another folder now."""
+    from ..index.vanished import is_missing
+
+    if adapter.refreshes or not row or not is_missing(adapter.rollout_dir, row["shard_path"]):
+        return error
+    command = f"  rltracer runs {quote(str(adapter.index))} --move {quote(row['run'])} FOLDER"
+    return type(error)(f"{error} If the run is in another folder now:\n{command}")
 
 
 def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
@@ -196,7 +226,8 @@ def _beside(
 ) -> Iterator[str]:
     from .beside import Side, beside
 
-    one, other = (Side(_row(*side), side[0].load_trajectory(side[1])) for side in (left, right))
+    rows = _row(*left), _row(*right)
+    one, other = (Side(row, _loaded(*side, row)) for side, row in zip((left, right), rows, strict=True))
     return beside(one, other, is_full, as_json)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from .amiss import amiss_lines
+from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, wrapped
 from .covered import covered, refuse_nothing, rule_of, scoring
 from .prompts import chosen, identity, step_words
@@ -32,7 +32,7 @@ def over_steps(adapter: IndexedAdapter, asked: str, among: Among, as_json: bool)
     for number in dict.fromkeys(group["prompt_id"] for group in groups):
         of_prompt = [group for group in groups if group["prompt_id"] == number]
         yield from _prompt_lines(of_prompt, scoring(adapter, of_prompt), screen_width())
-    yield from amiss_lines(adapter, screen_width())
+    yield from gone_lines(adapter, screen_width(), among, prompts=meant.numbers)
     yield from _hint("--trajectory ID shows one, --step N with --prompt all of a step", screen_width())
 
 
@@ -88,7 +88,7 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     for prompt in prompts:
         names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
         yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {prompt['preview']}", width)
-    yield from amiss_lines(adapter, width)
+    yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
     yield from _hint("--prompt N shows one over the steps, with its best and its worst trajectory", width)
 
 

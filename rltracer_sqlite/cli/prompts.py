@@ -9,7 +9,7 @@ import click
 
 from ..amounts import plural, ranges
 from ..arguments import shown
-from .amiss import amiss_lines
+from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, wrapped
 from .covered import in_words, refuse_nothing, scoring
 from .trajectory import SUCCESS
@@ -101,7 +101,7 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
         names = f"{identity(fact['prompt_id']):>6}  {cell(key[:SHORT_KEY], SHORT_KEY)}  {cell(fact['split'], 5)}"
         yield cut(f"  {names}  {fact['trajectories']:12,}  {rates}  {preview}", width)
-    yield from amiss_lines(adapter, width)
+    yield from gone_lines(adapter, width, among, step)
 
 
 def trajectories_of(
@@ -129,7 +129,8 @@ def trajectories_of(
             else:
                 yield _row(row)
     if not as_json:
-        yield from amiss_lines(adapter, width)
+        numbers = [group["prompt_id"] for group in groups]
+        yield from gone_lines(adapter, width, among, step, prompts=numbers)
 
 
 def _prompts(adapter: IndexedAdapter, step: int | None, among: Among) -> list[tuple[str, str, dict[str, Any]]]:

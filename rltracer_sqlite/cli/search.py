@@ -123,8 +123,8 @@ def _among(connection: sqlite3.Connection, steps: tuple[int | None, int | None],
 
 def _found(connection: sqlite3.Connection, database: Path, query: str, among: Among, limit: int) -> Iterator[Found]:
     """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
-    from ..roots import Roots
     from ..index.states import amiss_of_runs
+    from ..roots import Roots
     from ..search import find, text_coverage
     from ..sources.base import SourceError
 

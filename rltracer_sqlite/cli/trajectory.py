@@ -11,8 +11,10 @@ from .visible import printable
 
 if TYPE_CHECKING:
     from ..model import Trajectory
+    from ..sources.base import LocatorError
 
 SUCCESS = {1: "yes", 0: "no", None: "–"}
+MARGIN = "│ "  # of each line of reasoning, which ends where the margin does
 MAX_TEXT = 4000  # characters of one text
 
 
@@ -50,6 +52,28 @@ def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | 
 def notes(facts: dict[str, Any]) -> list[str]:
     """Return what is remarked on how a trajectory was read, such as why it has no text."""
     return [f"note: {remark}" for remark in facts.get("remarks") or ()]
+
+
+def unread_lines(row: dict[str, Any], error: LocatorError) -> Iterator[str]:
+    """Yield what the index knows of a trajectory whose record cannot be read; then raise the error that says why."""
+    for line in _facts(_facts_of_index(row), row):
+        yield from wrapped(printable(line), screen_width())
+    if row["preview"]:
+        yield cut(f"prompt: {row['preview']}", screen_width())
+    raise error
+
+
+def _facts_of_index(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a trajectory in the form of `Trajectory.metadata`, as far as the index knows it."""
+    numbers = {name: value for name, value in row.items() if name.startswith(("reward_", "metric_"))}
+    return {
+        **{name: row[name] for name in ("id", "uid", "step", "split", "reward", "advantage", "env")},
+        "rewards": {},
+        "metrics": {name.removeprefix("metric_"): value for name, value in numbers.items() if value is not None},
+        "completion": {name: row[name] for name in ("stop_condition", "truncated")},
+        "errors": [{"type": row["error_type"]}] if row["error_type"] else [],
+        "locator": {"path": row["shard_file"], **{name: row[name] for name in ("line", "byte_offset", "byte_length")}},
+    }
 
 
 def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
@@ -92,10 +116,9 @@ def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[
     from ..messages import content_text
 
     yield ""
-    head = cut(f"── #{position} {message['role']} ", screen_width() - 2)
-    yield head + "─" * (screen_width() - 1 - width_of(head))
+    yield ruled(f"#{position} {message['role']}")
     if message.get("reasoning_content"):
-        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full)
+        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full, MARGIN)
     if message.get("content"):
         yield from _text(content_text(message["content"], " "), is_full)
     for call in message.get("tool_calls", ()):
@@ -103,11 +126,23 @@ def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[
         yield from _text(f"→ {function['name']}({function['arguments']})", is_full)
 
 
-def _text(text: str, is_full: bool) -> Iterable[str]:
+def ruled(title: str) -> str:
+    """Return the line above a message."""
+    head = cut(f"── {title} ", screen_width() - 2)
+    return head + "─" * (screen_width() - 1 - width_of(head))
+
+
+def beside_margin(text: str, margin: str, width: int | None) -> Iterator[str]:
+    """Yield the lines of a text behind a margin, broken at `width` columns where there is one."""
+    lines = printable(text).split("\n") if width is None else wrapped(printable(text), width - width_of(margin))
+    yield from (f"{margin}{line}" for line in lines)
+
+
+def _text(text: str, is_full: bool, margin: str = "") -> Iterable[str]:
     if is_full:
-        yield printable(text)
+        yield from beside_margin(text, margin, None)
         return
-    yield from wrapped(printable(text[:MAX_TEXT]), screen_width())
+    yield from beside_margin(text[:MAX_TEXT], margin, screen_width())
     if len(text) > MAX_TEXT:
         yield f"… {len(text) - MAX_TEXT:,} of {len(text):,} characters more; --full shows them"
 

@@ -131,6 +131,28 @@ def group_facts(
     return {row.pop("prompt"): row for row in map(with_key, rows)}
 
 
+def count_gone(
+    connection: sqlite3.Connection, run_id: int, among: Among, step: Sequence[int | None], prompts: Sequence[int] | None
+) -> tuple[int, int]:
+    """Return how many trajectories' files have vanished of those that a list counts, and how many it counts.
+
+    `step` names one step, or none for all of them; `prompts` are numbers, None for all.
+    """
+    # Nothing is counted in a run whose files are all there.
+    if not connection.execute("select 1 from shards where run_id = ? and state = 'gone'", (run_id,)).fetchone():
+        return 0, 0
+    parameters = among.asked(run=run_id, step=step[0] if step else None, prompts=json.dumps(prompts))
+    found = connection.execute(
+        f"""
+        select ifnull(sum(t.gone), 0), count(*) from prompt_groups g join trajectories t on t.prompt_group_id = g.id
+        where g.run_id = :run and {SPLIT} and {ENV} {"and g.step is :step" if step else ""}
+            and (:prompts = 'null' or g.prompt_id in (select value from json_each(:prompts)))
+        """,
+        parameters,
+    ).fetchone()
+    return int(found[0]), int(found[1])
+
+
 def groups_of_prompts(
     connection: sqlite3.Connection, run_id: int, numbers: Sequence[int], among: Among = ALL
 ) -> list[dict[str, Any]]:

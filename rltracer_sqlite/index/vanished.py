@@ -45,6 +45,14 @@ def flag_vanished(connection: sqlite3.Connection, run: Vanished) -> None:
     mark_gone(connection, run.run_id, set())
 
 
+def is_missing(root: Root, path: str) -> bool:
+    """Say whether a shard of a run is not there any more; False where that cannot be asked."""
+    try:
+        return _is_missing(file_status(root), path)
+    except (SourceError, OSError):
+        return False
+
+
 def _is_missing(status: FileStatus, path: str) -> bool:
     """Say whether there is no file of a shard, whichever way it is packed."""
     return all(_is_not_there(status, file) for file in (path, path + PACKED))

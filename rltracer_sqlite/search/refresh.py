@@ -20,6 +20,7 @@ Progress = Callable[[int, int], None]  # bytes of records read so far, bytes to 
 
 PAGE_ROWS = 10_000  # that are held at once
 WORN_SHARE = 4  # words of removed trajectories stay until they are more than one in so many
+NOTHING = Coverage(0, 0)
 
 
 @dataclass
@@ -36,7 +37,7 @@ class TextRefreshed:
     can_rebuild: bool = True
     searchable: int = 0
     total: int = 0
-    coverage: Coverage = Coverage(0, 0)  # these two, and what is with the trajectories that cannot be searched
+    coverage: Coverage = NOTHING  # these two, and what is with the trajectories that cannot be searched
 
 
 def refresh_text(

@@ -28,8 +28,8 @@ def load_token_trajectory(
 ) -> Trajectory:
     """Return the trajectory of the sequence at the first locator; the others are copies of it in other shards.
 
-    Without a tokenizer it has no messages, `metadata["content_kind"]` is "token_ids", and `metadata["remarks"]` say why.
-    Raises LocatorError.
+    Without a tokenizer it has no messages, `metadata["content_kind"]` is "token_ids", and `metadata["remarks"]`
+    say why. Raises LocatorError.
     """
     sample = read_sample(root, locators[0], tokenizer)
     tokens, copies = sample.tokens(), []
