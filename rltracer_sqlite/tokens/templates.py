@@ -22,7 +22,7 @@ TOKEN_IDS = "token_ids"  # not decoded: there is no tokenizer
 UNSPLIT = "prompt_completion"  # not split: one message of prompt and one of completion
 
 # What is said in the place of the text of token ids, wherever they are shown.
-NO_TEXT = "no text: token ids without a tokenizer; index the run with --tokenizer PATH"
+NO_TEXT = "no text: token ids without a tokenizer; index with --tokenizer PATH"
 
 Message = dict[str, Any]
 
