@@ -1,4 +1,4 @@
-"""What a list does not have is said beneath it: lines that could not be read, texts that are missing, vanished files."""
+"""What a list does not have is said beneath it: unreadable lines, texts that are missing, vanished files."""
 
 from __future__ import annotations
 
