@@ -27,6 +27,7 @@ from .edge import Route
 from .facts import number
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
+from .lens import remarks_of
 from .lists import bounded
 from .missing import NotThere, no_group, no_trajectory
 from .pages import explained
@@ -210,7 +211,14 @@ def _side(datasette: Datasette, database: str, side: Compared, branch: int) -> d
         found = trajectory_url(datasette, database, side.row["id"], branch=asked, message=message)
         return found if message is None else f"{found}#m{message}"
 
-    return {"row": side.row, "problem": side.problem, "branch": branch, "branches": count, "url": address}
+    return {
+        "row": side.row,
+        "problem": side.problem,
+        "remarks": remarks_of(side.trajectory) if side.trajectory is not None else [],
+        "branch": branch,
+        "branches": count,
+        "url": address,
+    }
 
 
 def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:

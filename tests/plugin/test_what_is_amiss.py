@@ -34,6 +34,10 @@ async def test_token_ids_say_why_they_have_no_text(shards, tmp_path):
     group = words(await get(datasette, f"{PAGE}/group/1"))
     assert NO_TEXT in group
     assert group.count("no text ") >= 2  # in the place of the last words of either
+    beside = words(await get(datasette, f"{PAGE}/compare?a=1&b=2"))
+    assert beside.count(NO_TEXT) == 2
+    assert "There is nothing to compare: neither has a message." in beside
+    assert "message for message" not in beside
     found = words(await get(datasette, f"{PAGE}/search?q=anything"))
     assert "0 of 2 trajectories can be searched; 2 have no text: token ids without a tokenizer." in found
     assert "came later" not in found
@@ -54,3 +58,4 @@ async def test_a_run_with_problems_is_not_called_read_completely(tmp_path):
         page = words(await get(datasette, address))
         assert "read to the end" in page
         assert "read completely" not in page
+        assert "1 problem" in page
