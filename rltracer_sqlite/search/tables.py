@@ -133,15 +133,14 @@ def text_coverage(
     """Return how many of the trajectories that pass a condition can be searched, and what is with the others."""
     chosen = f"select count(*) from trajectories t where {where}"
     digest = f"(select digest from {DIGESTS} where trajectory_id = t.id)"
-    # From the digests, which are few bytes each, and not from the rows of all trajectories.
-    empty = f"from {DIGESTS} d cross join trajectories t on t.id = d.trajectory_id where d.digest = :empty and {where}"
+    # A list of numbers, since a join would have SQLite read all trajectories for a Bloom filter.
+    empty = f"{chosen} and t.id in (select trajectory_id from {DIGESTS} where digest = :empty)"
     lost = f"{chosen} and shard_id in (select id from shards where state = 'gone')"
     read, total, ids, none, gone, unopened = connection.execute(
         f"""
         select
             ({f"select count(*) from {DIGESTS}" if where == "1" else f"{chosen} and {digest} is not null"}),
-            ({chosen}), (select count(*) {empty} and t.content_kind = 'token_ids'),
-            (select count(*) {empty} and t.content_kind <> 'token_ids'),
+            ({chosen}), ({empty} and t.content_kind = 'token_ids'), ({empty} and t.content_kind <> 'token_ids'),
             ({lost} and {digest} is null), ({lost} and {digest} <> :empty)
         """,
         {"empty": EMPTY, **(parameters or {})},
