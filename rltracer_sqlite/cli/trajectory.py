@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..sources.base import LocatorError
 
 SUCCESS = {1: "yes", 0: "no", None: "–"}
+PLACE = ("line", "item", "byte_offset", "byte_length")
 MARGIN = "│ "  # of each line of reasoning, which ends where the margin does
 MAX_TEXT = 4000  # characters of one text
 
@@ -72,7 +73,7 @@ def _facts_of_index(row: dict[str, Any]) -> dict[str, Any]:
         "metrics": {name.removeprefix("metric_"): value for name, value in numbers.items() if value is not None},
         "completion": {name: row[name] for name in ("stop_condition", "truncated")},
         "errors": [{"type": row["error_type"]}] if row["error_type"] else [],
-        "locator": {"path": row["shard_file"], **{name: row[name] for name in ("line", "byte_offset", "byte_length")}},
+        "locator": {"path": row["shard_file"], **{name: row[name] for name in PLACE}},
     }
 
 
