@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from rltracer_sqlite import list_runs
 from rltracer_sqlite.analysis import Selection, analyse_run
-from rltracer_sqlite.charts import Filters, find_span, plan_query, provide_square_root, read_rows
+from rltracer_sqlite.charts import Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
 from rltracer_sqlite.index.lists import Among, group_facts, groups_of_prompts, numbers_of_prompts, run_facts, step_facts
 from rltracer_sqlite.index.statistics import apply_success, refresh_steps
+from tests.commands import rltracer
 from tests.index_factory import make_index
 
 # What is recorded of a trajectory does not hang together: one can have a score without a reward, a reward without a
@@ -47,10 +48,12 @@ OF_WINDOW = "(:window is null and step is null or (step - :first) / :size = :win
 
 @contextmanager
 def index_of(rows: list[dict[str, Any]]) -> Iterator[sqlite3.Connection]:
-    with TemporaryDirectory() as folder:
-        with closing(sqlite3.connect(make_index(Path(folder) / "x.sqlite", rows, RULE))) as connection:
-            provide_square_root(connection)
-            yield connection
+    with (
+        TemporaryDirectory() as folder,
+        closing(sqlite3.connect(make_index(Path(folder) / "x.sqlite", rows, RULE))) as connection,
+    ):
+        provide_square_root(connection)
+        yield connection
 
 
 def plain(connection: sqlite3.Connection, value: str, where: str = "1", **given: Any) -> Any:
@@ -67,8 +70,8 @@ def told(connection: sqlite3.Connection, sql: str, given: Any = ()) -> list[dict
 def is_plain(connection: sqlite3.Connection, fact: dict[str, Any], where: str = "1", **given: Any) -> None:
     """Compare whatever a row tells with its plain expression."""
     expressions = {
-        "reward_mean": "avg(reward)", "pass_rate": "avg(success)", "scored": "count(success)", "trajectories": "count(*)",
-        "successes": "ifnull(sum(success), 0)", "tokens_mean": "avg(completion_tokens)",
+        "reward_mean": "avg(reward)", "pass_rate": "avg(success)", "scored": "count(success)",
+        "trajectories": "count(*)", "successes": "ifnull(sum(success), 0)", "tokens_mean": "avg(completion_tokens)",
         "truncated": "ifnull(sum(truncated), 0)", "errors": "ifnull(sum(ok = 0 or error_type is not null), 0)",
     }  # fmt: skip
     for name in expressions.keys() & fact.keys():
@@ -162,7 +165,9 @@ def test_charts_and_windows(rows: list[dict[str, Any]], size: int, env: str) -> 
         for run in runs_of(connection):
             span, of_env = find_span(connection, run), {"env": env} if env else {}
 
-            def drawn(chart: str, run: int = run, span: Any = span) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+            def drawn(
+                chart: str, run: int = run, span: Any = span, of_env: Any = of_env
+            ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                 for row in read_rows(connection, plan_query(chart, Filters(run, env=env, window=size), span)):
                     steps = {"low": row["step_first"], "high": row["step_last"]}
                     yield row, {"run_id": run, "split": row["split"], **steps, **of_env}
@@ -192,3 +197,28 @@ def test_charts_and_windows(rows: list[dict[str, Any]], size: int, env: str) -> 
                     keys["env"] = summary.env or None
                 fact = {"scored": summary.scored, "pass_rate": summary.pass_rate.mean}
                 is_plain(connection, fact, OF_WINDOW, **keys, **asked)
+
+
+def test_windows_in_the_terminal_are_those_of_the_page_or_say_so(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = rltracer("plot", demo / "x.sqlite", "histogram", is_terminal=True).stdout
+    assert [f"steps {first}–{first + 1}" in shown for first in (1, 3, 5, 7)] == [True] * 4
+    assert "to fit" not in shown
+    long = make_index(tmp_path / "x.sqlite", [{"step": step, "reward": 1.0} for step in range(1, 62)])
+    shown = rltracer("plot", long, "reward", is_terminal=True).stdout
+    assert "  In windows of 5 steps, to fit; its page has single steps (--window 1)." in shown
+    assert "step 61 " in shown
+
+
+def test_the_chart_of_failures_says_of_how_many(demo: Path) -> None:
+    with closing(sqlite3.connect(demo / "x.sqlite")) as connection:
+        said = describe_rows(
+            "failures", read_rows(connection, plan_query("failures", Filters(1), find_span(connection, 1)))
+        )
+        cut, known = connection.execute(
+            "select sum(truncated), count(truncated) from trajectories where split = 'train'"
+        ).fetchone()
+    assert said.startswith("Share of the trajectories that record it. ")
+    assert f"; {cut} of {known} over all steps." in said

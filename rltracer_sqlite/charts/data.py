@@ -22,8 +22,8 @@ SELECTION = """
     run_id = :run_id and (:split = '' or split = :split) and (:env = '' or env = :env)
     and (:step_gte = '' or step >= :step_gte) and (:step_lte = '' or step <= :step_lte)
 """
-# The last window ends with the last step, so that it is named by steps that there are. Two questions, since SQLite finds
-# the least or the largest of an index at once, and both of them by reading all of it.
+# The last window ends with the last step, so that it is named by steps that there are. Two questions, since SQLite
+# finds the least or the largest of an index at once, and both of them by reading all of it.
 ORIGIN = """ends(origin, finish) as (
     select
         (select min(step) from prompt_groups where run_id = :run_id and (:step_gte = '' or step >= :step_gte)),

@@ -135,7 +135,7 @@ def _printed(drawn: Drawn) -> Iterator[str]:
     yield from chart_lines(drawn.chart, drawn.rows, drawn.split, screen_width())
     if drawn.window != drawn.usual:
         usual = "single steps" if drawn.usual == 1 else f"windows of {drawn.usual:,}"
-        said = f"In windows of {drawn.window:,} steps, to fit; its page and files have {usual}: --window {drawn.usual}."
+        said = f"In windows of {drawn.window:,} steps, to fit; its page has {usual} (--window {drawn.usual})."
         yield from (f"  {line}" for line in wrapped(said, screen_width() - 2))
     yield from _in_words(drawn)
 

@@ -50,7 +50,10 @@ async def test_steps_come_newest_first(datasette):
 
 async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):
     page = await get(datasette, PAGE)
-    assert "Without signal: 0.667 of the groups with at least two rewards, 4 of 6, have equal rewards" in words(page)
+    assert (
+        "Without signal: 0.667 of the groups of two or more trajectories with any reward, 4 of 6, have equal rewards"
+        in words(page)
+    )
     [address] = links(page, "4")[:1]
     assert len(await table_rows_of(datasette, address)) == 4
 
@@ -153,7 +156,7 @@ async def test_a_run_without_anything_says_so(tmp_path):
         "No prompt of this run is scored.",
         "No trajectory of this run recorded an error.",
         "Every line of every file was read.",
-        "No group has two rewards",
+        "No group has two trajectories and a reward",
     ):
         assert sentence in page
 
@@ -180,3 +183,19 @@ async def test_many_steps_come_in_pages(tmp_path):
 @pytest.mark.parametrize("path", [f"{PAGE}1", PAGE.replace("1", "9" * 18), "/-/rltracer/index/run/x"])
 async def test_a_run_that_is_not_there_is_not_found(datasette, path):
     await get(datasette, path, 404)
+
+
+async def test_mean_rewards_are_those_of_all_rewards_whatever_is_scored(tmp_path):
+    rows = [
+        {"step": step, "env": env, "prompt": f"{env} {number % 2}", "reward": reward, "metrics.right": right}
+        for step, env, values in (
+            (1, "math", [(0.5, 1), (0.25, None), (0.75, None), (None, 1)]),
+            (2, "math", [(0.0, 0), (None, 1), (None, None)]),
+            (2, "code", [(1.0, None), (None, 0), (0.5, 1)]),
+        )
+        for number, (reward, right) in enumerate(values)
+    ]
+    path = make_index(tmp_path / "index.sqlite", rows, ("metrics.right", 1.0))
+    page = await get(Datasette([str(path)]), "/-/rltracer/index/run/1")
+    assert "mean reward 0.500 " in words(page)  # of six rewards
+    assert {row[0]: row[6] for row in table_rows(page, "environments")} == {"math": "0.375", "code": "0.750"}
