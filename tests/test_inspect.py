@@ -339,6 +339,6 @@ def test_lines_are_broken_by_their_columns(text: str, lines: list[str]) -> None:
 def test_messages_and_bytes_are_numbered_as_on_the_page(demo: Path) -> None:
     offset, length = rows(demo / "x.sqlite", "select byte_offset, byte_length from trajectories where id = 9")[0]
     shown = rltracer("inspect", demo / "x.sqlite", "--trajectory", 9).stdout
-    assert f"bytes {offset:,} – {offset + length - 1:,}\n" in shown
+    assert f" bytes {offset:,} – {offset + length - 1:,} ── #1 " in " ".join(shown.split())
     assert shown.index("── #1 ") < shown.index("── #2 ")
     assert "── #0 " not in shown
