@@ -153,6 +153,16 @@ def test_a_sealed_file_is_the_same_file(tmp_path: Path, database: Path) -> None:
     assert export(spec(database), tmp_path / "b.jsonl") == before
 
 
+def test_provenance_names_the_file_that_there_is(tmp_path: Path, database: Path) -> None:
+    def files() -> set[str]:
+        found = exporter(database, include_provenance=True).write_jsonl(tmp_path / "out.jsonl")
+        return {row["trace_provenance"]["file"] for row in read_rows(found.output_path)}
+
+    assert files() == {TRACES}
+    seal(tmp_path / "run" / TRACES)
+    assert files() == {f"{TRACES}.zst"}
+
+
 def test_a_vanished_file_that_the_index_knows_of_is_a_stage_of_the_funnel(tmp_path: Path) -> None:
     root = write_steps(tmp_path / "run", {1: [rollout("a", "q0")], 2: [rollout("b", "q1")]})
     index(tmp_path / "x.sqlite", root)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import Trajectory
+from ..sources.files import file_there
 from .datadev import DatadevRows
 from .lines import line
 from .locate import FILE_ORDER, LOCATED, Located, conversations, read_rows
@@ -136,6 +137,7 @@ class _Maker:
     def __init__(self, selection: Selection, run: OpenRun, written: Written, stack: ExitStack) -> None:
         self.selection, self.run, self.written = selection, run, written
         self.preferences = selection.preferences
+        self.files: dict[str, str] = {}  # what a shard is called now: it may have been sealed since it was indexed
         self.data: DatadevRows | None = None
         path = run.spec.rl_data_path
         if self.preferences.mode is ExportMode.RL and path is not None:
@@ -199,10 +201,15 @@ class _Maker:
             "run": self.run.name, "step": facts.step, "window_start": first, "window_end": last,
             "prompt_key": facts.key, "prompt_preview": facts.preview, "prompt_pass_rate": pass_rate,
             "difficulty": pass_rate, "reward": facts.reward, "tool_call_count": facts.tool_calls,
-            "selection_slot": facts.slot, "uid": place.uid, "episode_id": facts.episode_id, "file": place.path,
+            "selection_slot": facts.slot, "uid": place.uid, "episode_id": facts.episode_id, "file": self._file(place),
             "line": place.line, "item": place.item, "byte_offset": place.byte_offset,
             "byte_length": place.byte_length,
         }  # fmt: skip
+
+    def _file(self, place: Located) -> str:
+        if place.path not in self.files:
+            self.files[place.path] = file_there(self.run.root(), place.locator())
+        return self.files[place.path]
 
 
 def _wanted_rows(selection: Selection, run: OpenRun) -> list[int]:
