@@ -209,6 +209,8 @@ def test_the_best_and_the_worst_of_a_prompt_are_named_and_come_first_and_last(de
         assert (told[group["best"]], told[group["worst"]]) == (max(rewards)[0], min(rewards)[0])
         shown = rltracer("inspect", database, "--prompt", 14, "--step", group["step"], "--json").stdout.splitlines()
         assert [json.loads(line)["reward"] for line in shown] == sorted(told.values(), reverse=True)
+        # Of equal rewards the first and the last of the list, as on the pages.
+        assert [json.loads(shown[end])["id"] for end in (0, -1)] == [group["best"], group["worst"]]
 
 
 @pytest.mark.parametrize("option", ["--hardest", "--easiest"])

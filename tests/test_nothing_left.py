@@ -66,7 +66,7 @@ def test_the_environments_of_many_runs_are_one_short_list(tmp_path: Path, comman
         assert rltracer("fts", database).returncode == 1  # there is no file to read, and the tables are made
     more = ["words"] if command == "search" else ["-o", tmp_path / "out"]
     said = sentence(rltracer(command, database, *more, "--env", "nosuch"))
-    which = "run 00 has no" if runs == 1 else "None of the 30 runs has a"
+    which = "The run run 00 has no" if runs == 1 else "None of the 30 runs has a"
     assert said.startswith(f"{which} trajectory with env nosuch. ")
     assert said.endswith(" have env environment-00, environment-01, environment-02 and 17 more." if runs > 1 else ".")
     assert len(said) <= 2 * 80 - len("Error: ")

@@ -158,7 +158,8 @@ def groups_of_prompts(
 ) -> list[dict[str, Any]]:
     """Return a row per step and split of the prompts of these numbers, prompt by prompt.
 
-    `best` and `worst` are ids of trajectories, by their rewards; None where none has a reward.
+    `best` and `worst` are ids of trajectories, the first and the last of a group's page by their rewards; None where
+    none has a reward.
     """
     rows = table_rows(
         connection,
@@ -170,8 +171,8 @@ def groups_of_prompts(
             from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
             where p.id in (select value from json_each(:numbers)) and g.run_id = :run and {SPLIT} and {ENV}
             window best_first as (
-                partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.success desc, t.id
-            ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.success, t.id)
+                partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.id
+            ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.id desc)
         )
         select prompt_id, key, task, step, split, count(*) as trajectories,
             count(success) as scored, ifnull(sum(success), 0) as successes, avg(success) as pass_rate,
