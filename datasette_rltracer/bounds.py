@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from datasette.utils.asgi import Base400
 
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.base import LocatorError

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
@@ -19,22 +17,20 @@ from .arguments import file_path, shown, step_number, text, whole_number
 from .home import cache_folder
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
+from .loading import loaded, located
 from .model import Trajectory
 from .printed import short
 from .roots import Roots, allowed_tokenizer
 from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run
 from .sources import missing, source_for, source_named
-from .sources.base import Locator, LocatorError, Source, SourceError
-from .sources.files import file_there
+from .sources.base import LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, real_place, relist
 from .sources.prime_rl import PrimeRLSource
 from .sources.remote import RemoteRoot
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from .tokens.streams import Tokens
 
 
 class Adapter(Protocol):
@@ -168,8 +164,8 @@ class IndexedAdapter:
                     f"Trajectory {trajectory_id} is not of this run but of the run {found[1]}. Show it with: "
                     f"rltracer inspect {quote(str(self.index))} --trajectory {trajectory_id}"
                 )
-            found_there = _located(self.connection, trajectory_id, roots)
-        return _loaded(*found_there, roots, self.source)
+            found_there = located(self.connection, trajectory_id, roots)
+        return loaded(*found_there, roots, self.source)
 
     def close(self) -> None:
         """Close the index. It is opened again where it is asked for."""
@@ -286,78 +282,3 @@ def open_run(index: str | os.PathLike[str], run: str | int | None = None) -> Ind
     adapter = IndexedAdapter(source_named(row.source, tokenizer, row.mapping), root, path, refresh=False)
     adapter._run_id, adapter._roots = row.id, roots
     return adapter
-
-
-def load_trajectory(
-    connection: sqlite3.Connection, trajectory_id: int, roots: Roots, source: Source | None = None
-) -> Trajectory:
-    """Return the trajectory behind a row of an index, reading its record's bytes only.
-
-    Without a `source` the tokenizer is the one that the index names. Where it may not or cannot be used, token ids
-    have no text, and `metadata["remarks"]` say why. Raises RootNotAllowed where the run's folder may not
-    be read, and LocatorError where the record is missing or has changed.
-    """
-    return _loaded(*_located(connection, trajectory_id, roots), roots, source)
-
-
-def _located(
-    connection: sqlite3.Connection, trajectory_id: int, roots: Roots
-) -> tuple[Mapping[str, Any], Root, list[Locator], str | None]:
-    """Return the row of a trajectory, where its run is, where its record and later facts are, and its misfit."""
-    row = queries.trajectory_row(connection, trajectory_id)
-    if row is None:
-        raise LocatorError(queries.no_trajectory(connection, trajectory_id))
-    root = roots.check(row["root"])
-    there = [replace(one, file=file_there(root, one)) for one in queries.locators(connection, row)]
-    return row, root, there, queries.misfit(connection, row)
-
-
-def _loaded(
-    row: Mapping[str, Any],
-    root: Root,
-    locators: Sequence[Locator],
-    misfit: str | None,
-    roots: Roots,
-    source: Source | None,
-) -> Trajectory:
-    trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)
-    if misfit and trajectory.messages:
-        _remark(trajectory, misfit)
-    # Step and split may come from the file's place, which the record does not know.
-    for name in ("step", "split", "env", "agent", "effective", "policy_version", "episode_id", "group_id"):
-        if trajectory.metadata.get(name) is None:
-            trajectory.metadata[name] = row[name]
-    trajectory.metadata["id"] = row["id"]
-    trajectory.metadata["success"] = None if row["success"] is None else bool(row["success"])
-    return trajectory
-
-
-def _read(row: Mapping[str, Any], root: Root, locators: Sequence[Locator], roots: Roots) -> Trajectory:
-    """Return a trajectory as its run's source reads it, with its text as far as the run's tokenizer can be used."""
-    plain = source_named(row["source"], None, row["mapping"])
-    tokenizer, problem = allowed_tokenizer(row["tokenizer"], roots)
-    try:
-        trajectory = source_named(row["source"], tokenizer, row["mapping"]).load(root, locators)
-    except LocatorError:
-        raise
-    except SourceError as error:  # a tokenizer that is none
-        trajectory, problem = plain.load(root, locators), str(error)
-    if problem:
-        _remark(trajectory, problem)
-    if trajectory.read_tokens is list:  # nothing is recorded of its tokens, which a page may want to know
-        return trajectory
-    return replace(trajectory, read_tokens=partial(_read_tokens, trajectory, plain, root, locators))
-
-
-def _read_tokens(trajectory: Trajectory, plain: Source, root: Root, locators: Sequence[Locator]) -> list[Tokens | None]:
-    try:
-        return trajectory.read_tokens()
-    except LocatorError:
-        raise
-    except SourceError as error:  # the tokenizer is opened only now
-        _remark(trajectory, str(error))
-        return plain.load(root, locators).branch_tokens
-
-
-def _remark(trajectory: Trajectory, sentence: str) -> None:
-    trajectory.metadata.setdefault("remarks", []).append(sentence)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.adapter import IndexedAdapter, load_trajectory
+from rltracer_sqlite.adapter import IndexedAdapter
 from rltracer_sqlite.index.database import open_index
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.files import read_bytes
 from tests.indexing import index, rows, value

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from rltracer_sqlite.adapter import load_trajectory, open_run
+from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.cli.index import command
 from rltracer_sqlite.index.database import open_index
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import MAX_TOKENIZER, RootNotAllowed, Roots, remembered_roots
 from rltracer_sqlite.sources.base import LocatorError

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.index.refresh import refresh_run
 from rltracer_sqlite.index.runs import ensure_run
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.messages import normal_message, tool_definitions
 from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots

@@ -13,10 +13,10 @@ import pytest
 import zstandard
 from click.testing import CliRunner
 
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.cli import group
 from rltracer_sqlite.cli.fts import command
 from rltracer_sqlite.index.database import finish_writing, open_for_writing, open_index
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import (
     TextRefreshed,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite import PrimeRLAdapter, RLTracer, SourceError
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.index.database import finish_writing, open_for_writing, open_index
 from rltracer_sqlite.index.refresh import Refreshed, refresh_run
 from rltracer_sqlite.index.runs import ensure_run
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource

@@ -104,7 +104,7 @@ class Match:
 
         Raises LocatorError where the record is gone, has changed, or lies in a folder that may not be read.
         """
-        from ..adapter import load_trajectory
+        from ..loading import load_trajectory
         from ..roots import Roots
 
         with closing(open_index(self.index)) as connection:

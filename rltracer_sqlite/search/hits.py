@@ -60,7 +60,7 @@ def read_hits(connection: sqlite3.Connection, roots: Roots, rows: Sequence[Mappi
 
 
 def _read_text(connection: sqlite3.Connection, roots: Roots, number: int, row: Mapping[str, Any], room: _Room) -> None:
-    from ..adapter import load_trajectory
+    from ..loading import load_trajectory
 
     if row["byte_length"] > min(LONGEST_RECORD, room.bytes):
         said = "The record is too long to be read for a list; open it to see the matches."

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite import IndexedAdapter
-from rltracer_sqlite.adapter import load_trajectory
 from rltracer_sqlite.index import parts
 from rltracer_sqlite.index.database import open_index
 from rltracer_sqlite.index.followed import Followed
 from rltracer_sqlite.index.plan import Job
 from rltracer_sqlite.index.watch import Watch
+from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources import remote_file, source_for
 from rltracer_sqlite.sources.base import START, Entry
