@@ -28,6 +28,7 @@ from rltracer_sqlite.search import (
     text_coverage,
 )
 from rltracer_sqlite.search.records import decode_record, record_text
+from tests.commands import indexed, rltracer
 from tests.indexing import index, rows, value
 from tests.layouts import corpora, expected_sets
 from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
@@ -307,6 +308,40 @@ def test_coverage_counts_what_can_be_searched(run: Path) -> None:
     connection = open_index(run.parent / "x.sqlite")
     assert text_coverage(connection)[:2] == (3, 4)
     connection.close()
+
+
+def test_what_is_removed_counts_no_longer(run: Path) -> None:
+    database = run.parent / "x.sqlite"
+    file = run / TRACES
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([b"{broken\n", lines[1], b"{broken\n"]))
+    index(database, run)
+    for _ in range(2):  # before and after the full text is brought up to date
+        connection = open_index(database)
+        assert (text_coverage(connection)[:2], text_coverage(connection).later) == ((1, 1), 0)
+        connection.close()
+        text(database, run)
+
+
+def test_there_are_never_more_that_can_be_searched_than_there_are(run: Path) -> None:
+    connection = sqlite3.connect(run.parent / "x.sqlite")
+    connection.execute("insert into trajectories_text_digests values (99, 1)")  # as earlier versions left them
+    assert text_coverage(connection)[:2] == (3, 3)
+    connection.close()
+
+
+def test_an_indexing_says_what_the_full_text_does_not_know(run: Path) -> None:
+    database = run.parent / "x.sqlite"
+    fts = f": rltracer fts {database}\n"
+    assert "rltracer fts" not in indexed(database, run).stdout
+    write(run, [said("later", id="late")], mode="a")
+    assert f"\n1 trajectory cannot be searched yet{fts}" in indexed(database, run).stdout
+    file = run / TRACES
+    file.write_text(file.read_text().replace("gasket", "washer"), encoding="utf-8")
+    told = "1 trajectory cannot be searched yet; 3 trajectories are of rewritten files, perhaps found by old words"
+    assert f"\n{told}{fts}" in indexed(database, run).stdout
+    assert rltracer("fts", database).returncode == 0
+    assert "rltracer fts" not in indexed(database, run).stdout
 
 
 def test_the_demo_can_be_searched(tmp_path: Path) -> None:

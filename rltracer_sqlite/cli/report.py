@@ -52,6 +52,8 @@ def summary(
     lines = []
     for result in results:
         lines += run_lines(connection, result, options.discover, options.rule is not None)
+    if not options.fts and (behind := _behind(connection, database)):
+        lines.append(behind)
     read = sum(result.read_bytes for result in results)
     faulty = [result.run_id for result in results if counts(connection, result.run_id)["problems"]]
     if faulty:
@@ -62,6 +64,24 @@ def summary(
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
     lines.append(f"  datasette {quote(str(database))} --setting suggest_facets off")
     return "\n".join(lines)
+
+
+def _behind(connection: sqlite3.Connection, database: Path) -> str | None:
+    """Return a sentence on what the full text does not know yet, where an index has one."""
+    from shlex import quote
+
+    from ..roots import Roots
+    from ..search import has_text, text_coverage
+    from ..search.jobs import count_rewritten
+
+    if not has_text(connection):
+        return None
+    later, rewritten = text_coverage(connection).later, count_rewritten(connection, Roots.for_database(database))
+    told = [f"{plural(later, 'trajectory')} cannot be searched yet"] if later else []
+    if rewritten:
+        of_files = "is of a rewritten file" if rewritten == 1 else "are of rewritten files"
+        told.append(f"{plural(rewritten, 'trajectory')} {of_files}, perhaps found by old words")
+    return f"{'; '.join(told)}: rltracer fts {quote(str(database))}" if told else None
 
 
 def warn_of_misfits(done: Refreshed) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 
 from .annotations import forget_annotations, overlay
 from .statistics import mark_steps, refresh_groups
+from .words import forget_words
 
 
 def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held: set[int]) -> int:
@@ -33,6 +34,7 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
         else:
             connection.execute("update annotations set trajectory_id = null where trajectory_id = ?", (identity,))
             connection.execute("delete from trajectories where id = ?", (identity,))
+            forget_words(connection, identity)
             removed += 1
     refresh_groups(connection, {row[2] for row in stale if row[2] is not None})
     mark_steps(connection, run_id, {(row[3], row[4]) for row in stale})

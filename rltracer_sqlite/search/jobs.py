@@ -64,6 +64,19 @@ def find_work(connection: sqlite3.Connection, roots: Roots) -> Work:
     return work
 
 
+def count_rewritten(connection: sqlite3.Connection, roots: Roots) -> int:
+    """Return how many searchable trajectories are in files that were rewritten since, and may say something else."""
+    jobs = find_work(connection, roots).jobs
+    # A shard without a size before was never read; one of which the times differ alone was only touched.
+    rewritten = [one.shard for one in jobs if not one.only_new and one.shard.before[0] is not None]
+    question = f"""
+        select count(*) from trajectories t
+        where shard_id = ? and exists (select 1 from {DIGESTS} d where d.trajectory_id = t.id)
+    """
+    changed = [shard.id for shard in rewritten if shard.before[2:] != shard.state[2:]]
+    return sum(int(connection.execute(question, (number,)).fetchone()[0]) for number in changed)
+
+
 def _place(run: Run, roots: Roots) -> tuple[Root, Source]:
     root = roots.check(run.root)
     if not root.exists():

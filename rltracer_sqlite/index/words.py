@@ -1,0 +1,13 @@
+"""What the full text of an index, where it has one, is told of trajectories that go: see `search.tables`."""
+
+from __future__ import annotations
+
+import sqlite3
+
+DIGESTS = "trajectories_text_digests"  # a row for each trajectory whose words were read
+
+
+def forget_words(connection: sqlite3.Connection, trajectory_id: int) -> None:
+    """Count a trajectory no longer among those that can be searched, inside the caller's transaction."""
+    if connection.execute("select 1 from sqlite_master where type = 'table' and name = ?", (DIGESTS,)).fetchone():
+        connection.execute(f"delete from {DIGESTS} where trajectory_id = ?", (trajectory_id,))
