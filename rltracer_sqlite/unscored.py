@@ -12,6 +12,7 @@ from .index.columns import resolve_path
 from .passrates import SuccessRule
 
 MOST_SIMILAR = 3
+NEARLY = 0.8  # share of two paths that is the same where one is a slip of the other: metrics.foo is not metrics.bar
 
 
 def scores_nothing(connection: sqlite3.Connection, run_ids: Sequence[int], rule: SuccessRule) -> str | None:
@@ -29,6 +30,12 @@ def scores_nothing(connection: sqlite3.Connection, run_ids: Sequence[int], rule:
     similar = ", ".join(islice(candidates, MOST_SIMILAR))
     there = f"Numbers that they have: {similar}." if similar else "They have no number that could be one."
     return f"The rule {rule} scores 0 of {plural(count, 'trajectory')} of {listed(names)}: {why}. {there}"
+
+
+def meant_instead(connection: sqlite3.Connection, run_ids: Sequence[int], path: str) -> str | None:
+    """Return the recorded number that a path is a slip of, and None where it is like none."""
+    columns = _numbers(connection)
+    return next((known for known in _alike(path, columns, NEARLY) if _holds(connection, run_ids, columns[known])), None)
 
 
 def _numbers(connection: sqlite3.Connection) -> dict[str, str]:
@@ -52,5 +59,8 @@ def _similar(path: str, columns: dict[str, str]) -> Iterator[str]:
     folder = path.partition(".")[0]
     beside = [known for known in columns if known.startswith(f"{folder}.")]
     judged = [known for known in columns if known.startswith(("reward", "metrics."))]
-    alike = difflib.get_close_matches(path, list(columns), n=MOST_SIMILAR)
-    yield from dict.fromkeys([*alike, *beside, *judged])
+    yield from dict.fromkeys([*_alike(path, columns), *beside, *judged])
+
+
+def _alike(path: str, columns: dict[str, str], least: float = 0.6) -> list[str]:
+    return difflib.get_close_matches(path, list(columns), n=MOST_SIMILAR, cutoff=least)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,10 @@ from tests.index_factory import make_index
 
 TURNS = "Nothing is left: the condition turns >= 99 is met by 0 of 3 trajectories. turns is there: 2."
 ENV = "Nothing is left: the condition env in x is met by 0 of 3 trajectories. env is there: code, math."
+GONE = (
+    "Nothing is left: the condition file present is met by 0 of 3 trajectories. "
+    "Their files have vanished since they were indexed: bring them back, and index the run again."
+)
 SUCCESS = (
     "Nothing is left: the condition accepted is met by 0 of 3 trajectories. What counts as a success: reward >= 1."
 )
@@ -31,6 +37,7 @@ def database(tmp_path: Path) -> Path:
     ("options", "said"),
     [
         (["--acceptance", "any", "--field", "env=x"], ENV),
+        (["--acceptance", "any", "--env", "x"], ENV),
         (["--acceptance", "any", "--field", "turns>=99", "--field", "env=x"], TURNS),
         ([], SUCCESS),
     ],
@@ -45,6 +52,31 @@ def test_an_export_names_the_condition_that_left_nothing(
         assert (
             sentence(rltracer("export", database, "-o", tmp_path / "o.jsonl", "--mode", "preference", *options)) == said
         )
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("sft", "5 rows"), ("preference", "5 pairs")])
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_target_of_which_nothing_is_left_names_the_condition(
+    database: Path, tmp_path: Path, mode: str, asked: str, options: list[str]
+) -> None:
+    line = ["export", database, "-o", tmp_path / "o.jsonl", "--acceptance", "any", "--mode", mode, "--target", "5"]
+    told = f"{asked} asked for, none available. "
+    assert sentence(rltracer(*line, *options, "--env", "x")) == told + ENV
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("update trajectories set gone = 1")
+    assert sentence(rltracer(*line, *options)) == told + GONE
+
+
+def test_pairs_that_differ_too_little_are_no_target(database: Path, tmp_path: Path) -> None:
+    line = ["export", database, "-o", tmp_path / "o.jsonl", "--mode", "preference", "--target", "1"]
+    said = sentence(rltracer(*line))
+    assert said.startswith("1 pair asked for, none available. There is no pair: no prompt has two trajectories")
+
+
+def test_several_environments_are_exported(database: Path) -> None:
+    line = ["export", database, "--dry-run", "--acceptance", "any", "--env"]
+    assert "\nSelected 2 trajectories" in rltracer(*line, "code").stdout
+    assert "\nSelected 3 trajectories" in rltracer(*line, "code", "--env", "math").stdout
 
 
 def test_the_summary_says_it_too(database: Path) -> None:

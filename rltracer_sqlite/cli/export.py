@@ -81,6 +81,13 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
     metavar="PATH<=VALUE",
     help="Keep by a recorded value: 'metrics.num_turns<=8', 'env=math,code'; PATH?<=8 keeps missing ones too.",
 )
+@click.option(
+    "--env",
+    "envs",
+    multiple=True,
+    metavar="NAME",
+    help="Only this environment, as --field env=NAME has it; repeatable.",
+)
 @click.option("--per-prompt", default="2", show_default=True, metavar="N", help="Rows per prompt and window, or all.")
 @click.option("--global-per-prompt", type=int, metavar="N", help="Rows per prompt over all runs and windows.")
 @click.option("--unique-prompts", is_flag=True, help="At most one row per prompt over all runs and windows.")
@@ -215,11 +222,13 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
 
 def _preferences(options: dict[str, Any]) -> ExportPreferences:
     from ..export.fields import parse_field
-    from ..export.preferences import DifficultyFilter, ExportPreferences
+    from ..export.preferences import DifficultyFilter, ExportPreferences, FieldFilter
 
     bounds = ("min_pass_rate", "max_pass_rate", "min_difficulty", "max_difficulty")
     difficulty = DifficultyFilter(**{name: options.pop(name) for name in bounds})
     filters = tuple(parse_field(text) for text in options.pop("fields"))
+    if envs := options.pop("envs"):
+        filters += (FieldFilter("env", allowed_values=envs),)
     per_prompt = options.pop("per_prompt")
     if per_prompt != "all" and not per_prompt.isdigit():
         raise click.BadParameter(f"{per_prompt!r} is no number, and not all.", param_hint="--per-prompt")

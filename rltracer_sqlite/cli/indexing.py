@@ -199,13 +199,15 @@ def _check_rule(
 ) -> None:
     """Warn where a rule that was asked for scores nothing, and say how to change it."""
     from ..passrates import SuccessRule
-    from ..unscored import scores_nothing
+    from ..unscored import meant_instead, scores_nothing
     from .report import counts
 
     unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
     if unscored and (sentence := scores_nothing(connection, unscored, SuccessRule(*rule))):
         which = "" if len(unscored) > 1 else quote(_name_of(connection, unscored[0])) + " "
-        change = f"  rltracer success {quote(str(database))} {which}--rule 'PATH >= NUMBER'"
+        near = meant_instead(connection, unscored, rule[0])
+        meant = "PATH >= NUMBER" if near is None else str(SuccessRule(near, rule[1]))
+        change = f"  rltracer success {quote(str(database))} {which}--rule {quote(meant)}"
         say(f"Warning: {sentence}\nChange the rule with:\n{change}", err=True)
 
 

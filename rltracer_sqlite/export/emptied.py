@@ -16,6 +16,16 @@ from .scratch import Scratch
 if TYPE_CHECKING:
     from .selection import Selection
 
+# What can be done about a condition that leaves nothing, where it follows from no value that a field has.
+ADVICE = {
+    "reward known": "Without rewards there are no pairs.",
+    "difficulty": "Their prompts have other pass rates, or none: change the bounds, or the window.",
+    "file present": "Their files have vanished since they were indexed: bring them back, and index the run again.",
+    "sampled without an error": "An error ended each of them: keep_generation_errors keeps them.",
+    "scored without an error": "An error came while each of them was scored: drop_scoring_errors drops them.",
+    "not truncated": "A limit cut off each of them: drop_truncated drops them.",
+    "effective": "None of them is known to have been part of a training batch: effective_only drops them.",
+}
 MOST_VALUES = 1000  # of a field; a sentence names the first few
 MOST_NUMBERS = 8  # that are named; of more numbers the least and the greatest are
 LONGEST_VALUE = 60  # characters
@@ -36,7 +46,7 @@ def why_empty(selection: Selection) -> list[str]:
     if stage == "accepted":
         rules = listed(dict.fromkeys(run.success for run in selection.runs))
         told += f" What counts as a success: {rules}."
-    return [told]
+    return [f"{told} {ADVICE[stage]}" if stage in ADVICE else told]
 
 
 def _instead(scratch: Scratch, runs: Sequence[OpenRun], one: FieldFilter) -> str:

@@ -44,6 +44,12 @@ def place_picks(scratch: Scratch, preferences: ExportPreferences) -> list[tuple[
     return stages
 
 
+def asked(preferences: ExportPreferences) -> str:
+    """Return how many rows or pairs a target asks for, as the beginning of a sentence."""
+    what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
+    return f"{plural(preferences.target_count or 0, what)} asked for"
+
+
 def _keep_turns(connection: sqlite3.Connection, most: int) -> None:
     """Keep the first `most` picks of each prompt; a prompt's second turn comes behind the first turns of a slot."""
     connection.execute("drop table if exists temp.kept")
@@ -58,10 +64,9 @@ def _keep_turns(connection: sqlite3.Connection, most: int) -> None:
 def _meet_target(scratch: Scratch, preferences: ExportPreferences) -> None:
     target, available = preferences.target_count or 0, scratch.count("placed")
     if target > available:
-        what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
         groups = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
         raise ExportError(
-            f"{plural(target, what)} asked for, {available:,} available, of {plural(groups, 'prompt')}. "
+            f"{asked(preferences)}, {available:,} available, of {plural(groups, 'prompt')}. "
             "Ask for fewer, raise the quota per prompt, or loosen a filter."
         )
     scratch.connection.execute("delete from placed where position > ?", (target,))

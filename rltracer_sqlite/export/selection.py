@@ -11,7 +11,7 @@ from .conditions import Condition, column_of, conditions
 from .emptied import why_empty
 from .examine import examine_records
 from .ids import find_named, left_out
-from .limits import place_picks
+from .limits import asked, place_picks
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .rank import rank_candidates
 from .runs import OpenRun, Progress
@@ -95,23 +95,29 @@ class Selection:
             with self.scratch.index_errors(run):
                 found = self.conditions[run.number]
                 rank_candidates(self.scratch, run, self.preferences, found, self.progress)
+        if not self.scratch.count("picks"):
+            self.across = []  # of a selection before this one
+            self._refuse_none()
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
-        if self.count():
-            return
-        self.notes += [note for note in why_empty(self) if note not in self.notes]
-        if self.preferences.mode is ExportMode.PREFERENCE:
-            raise ExportError(self._no_pair())
 
-    def _no_pair(self) -> str:
-        margin = self.preferences.reward_margin
+    def _refuse_none(self) -> None:
+        """Note why nothing is selected. Raises ExportError where pairs, or so many rows, were asked for."""
+        self.notes += [note for note in why_empty(self) if note not in self.notes]
+        has_target = self.preferences.target_count is not None
+        if has_target or self.preferences.mode is ExportMode.PREFERENCE:
+            counted = f"{asked(self.preferences)}, none available. " if has_target else ""
+            raise ExportError(counted + (" ".join(self.notes) or self._none_left()))
+
+    def _none_left(self) -> str:
+        in_pairs, margin = self.preferences.mode is ExportMode.PREFERENCE, self.preferences.reward_margin
         least = f" by {margin:g} or more" if margin else ""
-        if self.notes:
-            return " ".join(self.notes)
-        told = f"There is no pair: no prompt has two trajectories whose rewards differ{least}."
+        what = "pair" if in_pairs else "row"
+        why = f": no prompt has two trajectories whose rewards differ{least}" if in_pairs else ""
+        told = f"There is no {what}{why}."
         reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
         if refused := ", ".join(f"{reason} ({count:,})" for reason, count in reasons):
-            told = f"There is no pair. What could be one was left out when it was read: {refused}."
+            told = f"There is no {what}. What could be one was left out when it was read: {refused}."
         left = ", ".join(f"{step['stage']} {step['left']:,}" for step in self.funnel())
         return f"{told} Left after each step: {left}."
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..amounts import plural
 from ..index.database import transaction
-from ..index.words import DIGESTS
+from ..index.words import DIGESTS as DIGESTS
 from .query import TOKENIZER
 
 TEXT_TABLE = "trajectories_text"

@@ -64,7 +64,7 @@ def test_a_rule_that_scores_nothing_is_warned_of(run: Path, tmp_path: Path, quie
         0,
         "Warning: The rule rewards.corect.score >= 1 scores 0 of 1 trajectory of run: none has a number "
         "at rewards.corect.score. Numbers that they have: rewards.correct.score, reward.\n"
-        f"Change the rule with:\n  rltracer success {tmp_path}/x.sqlite run --rule 'PATH >= NUMBER'\n",
+        f"Change the rule with:\n  rltracer success {tmp_path}/x.sqlite run --rule 'rewards.correct.score >= 1'\n",
     )
     assert indexed(tmp_path / "x.sqlite", run, "--success", "rewards.correct.score>=1").stderr == ""
 
