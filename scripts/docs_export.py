@@ -15,6 +15,7 @@ OTHERWISE = {
     "--split": "`TraceRunSpec(split=…)`; any is `None`",
     "--run": "`TraceRunSpec.from_index(path, run)`",
     "--field": "`field_filters=(FieldFilter(path, minimum, maximum, allowed_values),)`",
+    "--env": '`field_filters=(FieldFilter("env", allowed_values=(…,)),)`',
     "--no-tools": "`include_tools=False`",
     "--dry-run": "`TraceDataExporter.inspect()`",
     "--ids": "`TraceRunSpec(ids=[…])`",
