@@ -55,6 +55,17 @@ def inspected(*arguments: object) -> Done:
     return rltracer("inspect", "--run", *arguments)
 
 
+def sentence_beside(done: Done) -> str:
+    """Return what a command says on stderr that failed after it has printed what the index knows all the same.
+
+    It is one sentence, and a command that may help.
+    """
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
 def sentence(done: Done, code: int = 1) -> str:
     """Return the one sentence on stderr of a command that failed as it should."""
     assert done.returncode == code, done.stderr

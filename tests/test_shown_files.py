@@ -9,7 +9,7 @@ import pytest
 from datasette.app import Datasette
 
 from rltracer_sqlite import RLTracer, open_run
-from tests.commands import indexed, rltracer, sentence
+from tests.commands import indexed, rltracer, sentence_beside
 from tests.indexing import rows, value
 from tests.layouts import append, message, seal, trace
 
@@ -81,7 +81,7 @@ def test_a_record_that_has_changed_is_told_with_the_name_of_its_file(
     indexed(tmp_path / "x.sqlite", run)
     (run / CHUNK).write_bytes(b"x" * length)
     seal(run / CHUNK)
-    assert said in sentence(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1))
+    assert said in sentence_beside(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1))
 
 
 def test_a_file_that_cannot_be_read_and_one_that_waits_go_by_their_names(tmp_path: Path) -> None:

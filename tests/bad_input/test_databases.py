@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.bad_input.conftest import FILE
-from tests.commands import indexed, inspected, sentence
+from tests.commands import indexed, inspected, sentence, sentence_beside
 
 
 def make_newer(path: Path, database: Path) -> None:
@@ -63,15 +63,15 @@ def test_a_database_needs_a_folder(run: Path, tmp_path: Path, place: str) -> Non
 def test_a_source_that_has_changed_is_said(database: Path, run: Path) -> None:
     assert inspected(database, "--trajectory", 1).returncode == 0
     (run / FILE).write_bytes((run / FILE).read_bytes().replace(b'"good"', b'"evil"'))
-    assert "has changed since it was indexed" in sentence(inspected(database, "--trajectory", 1))
+    assert "has changed since it was indexed" in sentence_beside(inspected(database, "--trajectory", 1))
     (run / FILE).write_bytes(b"x" * (run / FILE).stat().st_size)
-    assert "cannot be decoded" in sentence(inspected(database, "--trajectory", 1))
+    assert "cannot be decoded" in sentence_beside(inspected(database, "--trajectory", 1))
     (run / FILE).write_bytes(b"")
-    assert "shorter than when it was indexed" in sentence(inspected(database, "--trajectory", 1))
+    assert "shorter than when it was indexed" in sentence_beside(inspected(database, "--trajectory", 1))
     (run / FILE).unlink()
-    assert "not there any more" in sentence(inspected(database, "--trajectory", 1))
+    assert "not there any more" in sentence_beside(inspected(database, "--trajectory", 1))
     (run / FILE).symlink_to("/etc/passwd")
-    assert "leads outside" in sentence(inspected(database, "--trajectory", 1))
+    assert "leads outside" in sentence_beside(inspected(database, "--trajectory", 1))
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, 10**30])
@@ -110,4 +110,4 @@ def test_a_database_from_somebody_else_leads_nowhere(database: Path, change: str
     with connection:
         connection.execute(change)
     connection.close()
-    assert expected in sentence(inspected(database, "--trajectory", 1))
+    assert expected in sentence_beside(inspected(database, "--trajectory", 1))

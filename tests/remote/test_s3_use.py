@@ -82,4 +82,4 @@ def test_another_index_of_somebody_leads_nowhere(s3: S3Server, database: Path) -
     s3.put(f"my-run/{ALL}", lines(range(5)))
     refresh(database)
     with pytest.raises(RootNotAllowed, match="rltracer roots add 's3://runs/my-run'"):
-        open_run(database)
+        open_run(database).load_trajectory(1)
