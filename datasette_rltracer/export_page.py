@@ -114,7 +114,7 @@ async def form_page(
 
 
 def selected_words(told: Mapping[str, Any]) -> str:
-    """Return how much a selection has, in words: "1 trajectory of 1 prompt group"."""
+    """Return how much a selection has, in words: "1 trajectory of 1 prompt"."""
     what = {"pairs": "pair", "trajectories": "trajectory"}[told["unit"]]
     return f"{plural(told['selected_count'], what)} of {plural(told['eligible_prompt_groups'], 'prompt')}"
 

@@ -36,6 +36,11 @@ def ranges(steps: Iterable[int]) -> str:
     return ", ".join(told if len(told) <= MOST_RANGES else [*told[: MOST_RANGES - 1], "…", told[-1]])
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters: a longer one is cut off, which an ellipsis says."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def listed(names: Iterable[str], columns: int = LIST_COLUMNS) -> str:
     """Return names for a sentence, as many as take these columns, and how many more there are: 'a, b and 3 more'."""
     told = list(names)

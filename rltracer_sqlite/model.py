@@ -280,8 +280,8 @@ class RLTracer:
     def step(self, number: int | None) -> RolloutStep:
         """Return one step. Raises KeyError where the run has no such step."""
         number = step_number(number)
-        if number not in self.adapter.list_steps():
-            known = [step for step in self.adapter.list_steps() if step is not None]
+        if number not in (steps := self.adapter.list_steps()):
+            known = [step for step in steps if step is not None]
             has = f"it has {ranges(known)}" if known else "its trajectories have none"
             raise KeyError(f"the run has no step {number}; {has}")
         return RolloutStep(self.adapter, number, self.prompt_parser)

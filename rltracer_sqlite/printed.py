@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from enum import Enum
 from typing import Any
 
+from .amounts import shortened
 from .arguments import shown
 
 LONGEST = 300  # characters of the arguments of an object
@@ -13,8 +14,8 @@ LONGEST = 300  # characters of the arguments of an object
 
 def short(value: Any, most: int = 50) -> str:
     """Return a value in one short line: text is quoted and cut off, of a list or an object only its kind is told."""
-    text = value if isinstance(value, (str, int, float)) else type(value).__name__
-    return repr(text if not isinstance(text, str) or len(text) <= most else text[: most - 1] + "…")
+    told = value if isinstance(value, (str, int, float)) else type(value).__name__
+    return repr(shortened(told, most) if isinstance(told, str) else told)
 
 
 def given(self: Any) -> str:
@@ -26,4 +27,4 @@ def given(self: Any) -> str:
         if one.repr and (default is MISSING or value != default):
             parts.append(f"{one.name}={shown(value.value if isinstance(value, Enum) else value)}")
     listed = ", ".join(parts)
-    return f"{type(self).__name__}({listed if len(listed) <= LONGEST else listed[: LONGEST - 1] + '…'})"
+    return f"{type(self).__name__}({shortened(listed, LONGEST)})"

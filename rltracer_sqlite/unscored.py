@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from .amounts import listed, plural
-from .index.columns import resolve_path
+from .index.columns import quoted, resolve_path
 from .passrates import SuccessRule
 
 MOST_SIMILAR = 3
@@ -47,10 +47,8 @@ def _numbers(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _holds(connection: sqlite3.Connection, run_ids: Sequence[int], column: str) -> bool:
-    # The name comes from a database: it is quoted, and qualified so that a missing column is no text.
-    value = 't."' + column.replace('"', '""') + '"'
     runs = ", ".join("?" * len(run_ids))
-    sql = f"select 1 from trajectories t where run_id in ({runs}) and {value} is not null limit 1"
+    sql = f"select 1 from trajectories t where run_id in ({runs}) and {quoted(column)} is not null limit 1"
     return connection.execute(sql, run_ids).fetchone() is not None
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..amounts import plural
 from ..arguments import instance, text, whole_number
+from ..index.columns import quoted
 from ..passrates import SuccessRule, success_column
 from ..printed import given, short
 
@@ -185,5 +186,5 @@ def _parameters(run_id: int, selection: Selection) -> dict[str, Any]:
 
 def _number(column: str) -> str:
     # A column made for a recorded path takes any value: what is no number does not score.
-    quoted = 't."' + column.replace('"', '""') + '"'
-    return f"(case when typeof({quoted}) in ('integer', 'real') then {quoted} end)"
+    value = quoted(column)
+    return f"(case when typeof({value}) in ('integer', 'real') then {value} end)"

@@ -36,10 +36,9 @@ def scoring(adapter: IndexedAdapter, facts: Sequence[dict[str, Any]]) -> str:
 
 def rule_of(adapter: IndexedAdapter) -> str:
     """Return the success rule of a run as it is written."""
-    path, threshold = adapter.connection.execute(
-        "select success_path, success_threshold from runs where id = ?", (adapter.run_id,)
-    ).fetchone()
-    return f"{path} >= {threshold:g}"
+    from ..index.queries import runs
+
+    return next(run.success for run in runs(adapter.connection) if run.id == adapter.run_id)
 
 
 def unscored(facts: Sequence[dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..amounts import listed, plural
 from .say import say
-from .several import doubt, refuse_clash, refuse_merging
+from .several import alike_folders, doubt, refuse_clash, refuse_merging
 from .stopped import telling
 from .vanished import flag_or_explain
 
@@ -96,9 +96,10 @@ def _found_sources(
     for root in roots:
         try:
             source = find_source(root, options)
-            refuse_merging(root, options, shown, source)
+            folders = alike_folders(root) if options.name is None else None
+            refuse_merging(root, options, shown, source, folders)
             refuse_clash(root, [other for other, _ in found], target, options.name)
-            if options.name is None and (said := doubt(root)):
+            if folders and (said := doubt(root, folders)):
                 say(said, err=True)
             found.append((root, source))
         except SourceError as error:
@@ -200,19 +201,15 @@ def _check_rule(
     """Warn where a rule that was asked for scores nothing, and say how to change it."""
     from ..passrates import SuccessRule
     from ..unscored import meant_instead, scores_nothing
-    from .report import counts
+    from .report import counts, name_of
 
     unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
     if unscored and (sentence := scores_nothing(connection, unscored, SuccessRule(*rule))):
-        which = "" if len(unscored) > 1 else quote(_name_of(connection, unscored[0])) + " "
+        which = "" if len(unscored) > 1 else quote(name_of(connection, unscored[0])) + " "
         near = meant_instead(connection, unscored, rule[0])
         meant = "PATH >= NUMBER" if near is None else str(SuccessRule(near, rule[1]))
         change = f"  rltracer success {quote(str(database))} {which}--rule {quote(meant)}"
         say(f"Warning: {sentence}\nChange the rule with:\n{change}", err=True)
-
-
-def _name_of(connection: sqlite3.Connection, run_id: int) -> str:
-    return str(connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0])
 
 
 def find_source(root: Root, options: Options) -> Source:

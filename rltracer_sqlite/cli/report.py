@@ -58,7 +58,7 @@ def summary(
     faulty = [result.run_id for result in results if counts(connection, result.run_id)["problems"]]
     if faulty:
         is_one_of_several = len(faulty) == 1 and _run_count(connection) > 1
-        which = f" --run {quote(_name(connection, faulty[0]))}" if is_one_of_several else ""
+        which = f" --run {quote(name_of(connection, faulty[0]))}" if is_one_of_several else ""
         lines.append("Problems are in the table problems. List them with:")
         lines.append(f"  rltracer inspect {quote(str(database))}{which} --problems")
     lines.append(f"Read {size(read)} in {seconds:.2f} s. Open it with:")
@@ -99,7 +99,8 @@ def _run_count(connection: sqlite3.Connection) -> int:
     return int(connection.execute("select count(*) from runs").fetchone()[0])
 
 
-def _name(connection: sqlite3.Connection, run_id: int) -> str:
+def name_of(connection: sqlite3.Connection, run_id: int) -> str:
+    """Return the name of a run."""
     return str(connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0])
 
 

@@ -101,7 +101,7 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
     if not isinstance(place, Path) or not is_database(place):
         return None
     with closing(open_index(place)) as connection:
-        rules = {run.id: f"{run.success_path} >= {run.success_threshold:g}" for run in runs(connection)}
+        rules = {run.id: run.success for run in runs(connection)}
         facts = [{**fact, "success": rules.get(fact["run_id"], "")} for fact in run_facts(connection, among)]
         if len(facts) > 1 and not any(fact["trajectories"] for fact in facts) and not among.is_all:
             ids = [fact["run_id"] for fact in facts]

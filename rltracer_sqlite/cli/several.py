@@ -24,10 +24,13 @@ TELLS_ALL = {"prime-rl", "workflow"}  # sources that tell every file which they 
 MOST_FOLDERS = 50  # of one folder that are looked into for runs of different systems
 
 
-def refuse_merging(root: Root, options: Options, database: Path, source: Source) -> None:
-    """Raise SourceError for a folder of several runs, unless it is named as one or is one in the database already."""
+def refuse_merging(root: Root, options: Options, database: Path, source: Source, folders: Alike | None = None) -> None:
+    """Raise SourceError for a folder of several runs, unless it is named as one or is one in the database already.
+
+    `folders` are those of `alike_folders`, where they are known.
+    """
     if options.name is None and not _is_known(root, database):
-        refuse_several(root, ". With --name they are read as one run.")
+        refuse_several(root, ". With --name they are read as one run.", folders=folders)
         if options.mapping is None:
             refuse_mixed(root, source)
 
@@ -70,17 +73,18 @@ def refuse_clash(root: Root, others: Sequence[Root], database: Path, name: str |
     refuse_nested(places, root)
 
 
-def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) -> None:
+def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True, folders: Alike | None = None) -> None:
     """Raise SourceError where a folder of this machine holds several runs and is none itself.
 
-    `otherwise` is a further sentence, which says what else can be done.
+    `otherwise` is a further sentence, which says what else can be done; `folders` are those of `alike_folders`, where
+    they are known.
     """
     if not isinstance(root, Path) or not root.is_dir():
         return
     from ..browse.find import several_runs
     from ..sources.base import SourceError
 
-    found = several_runs(root) or _alike(root).runs
+    found = several_runs(root) or (folders or alike_folders(root)).runs
     if not found:
         return
     folder = quote(str(root))
@@ -93,23 +97,25 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True) 
     )
 
 
-def doubt(root: Root) -> str | None:
-    """Return a sentence where a folder of this machine is read as one run, and may be several; None elsewhere."""
-    if not isinstance(root, Path) or not root.is_dir() or not (folders := _alike(root).doubtful):
+def doubt(root: Root, folders: Alike) -> str | None:
+    """Return a sentence where a folder is read as one run, and may be several by its folders; None elsewhere."""
+    if not folders.doubtful:
         return None
     return (
-        f"The folder {root} is read as one run, although {' and '.join(folders)} hold files of the same steps. If "
-        "they are runs of their own, give them instead."
+        f"The folder {root} is read as one run, although {' and '.join(folders.doubtful)} hold files of the same steps."
+        " If they are runs of their own, give them instead."
     )
 
 
-def _alike(root: Path) -> Alike:
-    """Return the folders that hold files of the same steps, of a system that calls its files by nothing else."""
+def alike_folders(root: Root) -> Alike:
+    """Return the folders in one of this machine that hold files of the same steps, and are called by nothing else."""
     from ..browse.alike import Alike, alike
     from ..browse.conventions import named_by_step
     from ..sources import source_for
     from ..sources.base import SourceError
 
+    if not isinstance(root, Path) or not root.is_dir():
+        return Alike([], [])
     found = alike(root)
     try:
         is_meant = any(found) and source_for(root).name in named_by_step()

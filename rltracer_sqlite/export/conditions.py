@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from ..index.columns import resolve_path
+from ..index.columns import quoted, resolve_path
 from .preferences import Acceptance, ExportMode, ExportPreferences, FieldFilter
 from .runs import OpenRun
 
@@ -111,8 +111,7 @@ def column_of(connection: sqlite3.Connection, path: str) -> str | None:
 
 def field_condition(one: FieldFilter, column: str, number: int) -> Condition:
     """Return a field filter as a condition on a column; text is within no bounds."""
-    # The name comes from a database: it is quoted, and qualified so that a missing column is no text.
-    value = 't."' + column.replace('"', '""') + '"'
+    value = quoted(column)
     parts, parameters = [], {}
     for operator, bound in ((">=", one.minimum), ("<=", one.maximum)):
         if bound is not None:

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import listed, plural
+from ..index.columns import quoted
 from .conditions import WELL_FORMED, column_of
 from .preferences import FieldFilter
 from .runs import OpenRun
@@ -56,8 +57,7 @@ def _instead(scratch: Scratch, runs: Sequence[OpenRun], one: FieldFilter) -> str
         connection = scratch.attach(run)
         if (column := column_of(connection, one.path)) is None:
             return ""
-        # The name comes from a database: it is quoted, and qualified so that a missing column is no text.
-        value = 't."' + column.replace('"', '""') + '"'
+        value = quoted(column)
         question = f"select distinct {value} {CANDIDATES} where m.run = ? and {value} is not null limit {MOST_VALUES}"
         found |= dict.fromkeys(value for (value,) in connection.execute(question, (run.number,)))
     if not found:

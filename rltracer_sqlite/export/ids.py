@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..amounts import plural
+from ..amounts import plural, shortened
 from ..arguments import as_integer, is_text, shown
-from ..index.queries import whole_number
+from ..index.queries import row_number
 from .conditions import accepted
 from .preferences import Acceptance, ExportError, ExportMode, ExportPreferences
 from .runs import OpenRun
@@ -31,7 +31,7 @@ def find_named(scratch: Scratch, runs: Sequence[OpenRun]) -> None:
             lists.setdefault(id(run.spec.ids), []).append(run)
     for list_number, several in enumerate(lists.values()):
         names = _names(several[0].spec.ids or ())
-        asked = ((list_number, name, whole_number(name)) for name in names)
+        asked = ((list_number, name, row_number(name)) for name in names)
         scratch.insert("insert or ignore into asked (list, given, number) values (?, ?, ?)", asked)
         for same in WAYS:
             for run in several:
@@ -68,7 +68,7 @@ def _refuse_unknown(scratch: Scratch, list_number: int) -> None:
     if unknown:
         sql = "select given from asked where list = ? and not is_found order by place limit ?"
         names = [row[0] for row in scratch.connection.execute(sql, (list_number, MOST_SHOWN))]
-        told = ", ".join(name if len(name) <= LONGEST_ID else f"{name[: LONGEST_ID - 1]}…" for name in names)
+        told = ", ".join(shortened(name, LONGEST_ID) for name in names)
         more = f" and {unknown - len(names):,} more" if unknown > len(names) else ""
         of_all = f"{unknown:,} of {given:,}"
         raise ExportError(f"No trajectory in the asked runs has these ids ({of_all}): {told}{more}.")

@@ -180,9 +180,8 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
         connection.close()
     first = spec.step_start if spec.step_start is not None else steps[0]
     last = spec.step_end if spec.step_end is not None else steps[1]
-    success = f"{run.success_path} >= {run.success_threshold:g}"
     return OpenRun(
-        number, spec, index, run.id, spec.name or run.name, run.root, run, roots, success, first, last
+        number, spec, index, run.id, spec.name or run.name, run.root, run, roots, run.success, first, last
     )  # fmt: skip
 
 

@@ -36,6 +36,14 @@ BUILT_IN = {
 }
 
 
+def quoted(column: str) -> str:
+    """Return a column of `trajectories t` for a query.
+
+    Its name comes from a database: it is quoted, and qualified so that a missing column is no text.
+    """
+    return 't."' + column.replace('"', '""') + '"'
+
+
 class Columns:
     """Which path has which column; adds what a batch of entries brings."""
 

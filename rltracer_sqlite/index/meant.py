@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from .lists import ALL, ENV, SPLIT, Among, table_rows, with_key
-from .queries import whole_number
+from .queries import row_number
 
 LONGEST_NUMBER = 7  # digits that are always a prompt's number; lists show eight characters of a key
 LONGEST_TEXT = 200  # characters of a text that are compared with the previews
@@ -40,7 +40,7 @@ def prompts_meant(
     another prompt.
     """
     found = list(_candidates(connection, run_id, asked, step, among))
-    number = whole_number(asked)
+    number = row_number(asked)
     by_number = [row for row in found if row["prompt_id"] == number]
     if number is not None and len(asked) <= LONGEST_NUMBER:
         return Meant(NUMBER, by_number, [])
@@ -70,7 +70,7 @@ def _candidates(
         among.asked(
             run=run_id,
             step=step,
-            number=whole_number(asked),
+            number=row_number(asked),
             first=key,
             last=f"{key}\U0010ffff",
             text=" ".join(asked.rstrip("…").split())[:LONGEST_TEXT],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import listed
+from ..amounts import listed, shortened
 from ..arguments import as_integer, shown
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
 
 def run_names(known: Sequence[Run]) -> str:
     """Return the names of runs for a sentence, of very many the first, and long ones cut off."""
-    names = [run.name if len(run.name) <= LONGEST_NAME else f"{run.name[: LONGEST_NAME - 1]}…" for run in known]
-    return listed(names) or "none"
+    return listed(shortened(run.name, LONGEST_NAME) for run in known) or "none"
 
 
 def which_run(known: Sequence[Run], wanted: str | int | None, index: object = None) -> str:

@@ -24,6 +24,11 @@ class Run(NamedTuple):
     success_path: str
     success_threshold: float
 
+    @property
+    def success(self) -> str:
+        """The success rule as it is written."""
+        return f"{self.success_path} >= {self.success_threshold:g}"
+
 
 def runs(connection: sqlite3.Connection) -> list[Run]:
     """Return the runs of an index."""
@@ -73,7 +78,7 @@ def steps(connection: sqlite3.Connection, run_id: int) -> list[int | None]:
     return [*found, None] if any(row[0] is None for row in rows) else found
 
 
-def whole_number(asked: str) -> int | None:
+def row_number(asked: str) -> int | None:
     """Return the number of a row that a text may mean; None for a text that is none, or too long for one."""
     return int(asked) if asked.isdecimal() and len(asked) < 19 else None
 
@@ -97,7 +102,7 @@ def prompt_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> 
 
 def trajectories_named(connection: sqlite3.Connection, asked: str, most: int = 5) -> list[int]:
     """Return the ids of the trajectories that a text means: by this id, else by their recorded one or its beginning."""
-    number = whole_number(asked)
+    number = row_number(asked)
     if number is not None and trajectory_row(connection, number):
         return [number]
     if not asked:

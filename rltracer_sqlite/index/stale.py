@@ -15,7 +15,7 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
         "select id, uid, prompt_group_id, step, split from trajectories where shard_id = ?", (shard_id,)
     ).fetchall()
     stale = [row for row in rows if row[0] not in held]
-    removed = 0
+    removed = []
     for identity, _, _, _, _ in stale:
         other = connection.execute(
             """
@@ -34,12 +34,12 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
         else:
             connection.execute("update annotations set trajectory_id = null where trajectory_id = ?", (identity,))
             connection.execute("delete from trajectories where id = ?", (identity,))
-            forget_words(connection, identity)
-            removed += 1
+            removed.append(identity)
+    forget_words(connection, removed)
     refresh_groups(connection, {row[2] for row in stale if row[2] is not None})
     mark_steps(connection, run_id, {(row[3], row[4]) for row in stale})
     overlay(connection, run_id, [row[1] for row in stale])
-    return removed
+    return len(removed)
 
 
 def forget_findings(connection: sqlite3.Connection, shard_id: int) -> None:
