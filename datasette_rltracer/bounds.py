@@ -14,9 +14,9 @@ from datasette.utils.asgi import Base400
 
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.loading import load_trajectory
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.base import LocatorError
+from rltracer_sqlite.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

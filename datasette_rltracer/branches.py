@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rltracer_sqlite.model import Trajectory
+    from rltracer_sqlite.trajectory import Trajectory
 
 MOST_BRANCHES = 100
 

@@ -13,9 +13,9 @@ from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
 from rltracer_sqlite.compared import FACTS
 from rltracer_sqlite.index.queries import trajectory_row
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.base import SourceError
+from rltracer_sqlite.trajectory import Trajectory
 
 from . import compat
 from .access import DATABASE, PLUGIN, integer, permitted_index

@@ -18,8 +18,8 @@ from .lens_tokens import PIECE_CHARACTERS, Shown, shown_token
 if TYPE_CHECKING:
     from datasette.utils import MultiParams
 
-    from rltracer_sqlite.model import Trajectory
     from rltracer_sqlite.tokens.streams import Tokens
+    from rltracer_sqlite.trajectory import Trajectory
 
 PAGE_TOKENS = 2_000
 PAGE_CHARACTERS = 100_000

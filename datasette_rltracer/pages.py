@@ -14,9 +14,9 @@ from datasette.utils import tilde_decode
 from datasette.utils.asgi import NotFound, Request, Response
 
 from rltracer_sqlite.index.queries import trajectory_row
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import RootNotAllowed, Roots
 from rltracer_sqlite.sources.base import SourceError
+from rltracer_sqlite.trajectory import Trajectory
 
 from . import compat
 from .access import DATABASE, PLUGIN, integer, permitted_index

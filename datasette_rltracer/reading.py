@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources.numbering import numbered
 from rltracer_sqlite.tokens.templates import TOKEN_IDS
+from rltracer_sqlite.trajectory import Trajectory
 
 from .access import place
 from .addresses import static_url

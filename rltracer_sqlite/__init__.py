@@ -34,7 +34,6 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what __geta
     from .model import PromptGroup as PromptGroup
     from .model import RLTracer as RLTracer
     from .model import RolloutStep as RolloutStep
-    from .model import Trajectory as Trajectory
     from .model import TrajectoryRef as TrajectoryRef
     from .runs import IndexedRun as IndexedRun
     from .runs import WhichRunError as WhichRunError
@@ -45,6 +44,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what __geta
     from .search import search_text as search_text
     from .sources.base import LocatorError as LocatorError
     from .sources.base import SourceError as SourceError
+    from .trajectory import Trajectory as Trajectory
 
 _NAMES = {
     "adapter": ("Adapter", "IndexedAdapter", "PrimeRLAdapter", "open_run"),
@@ -53,10 +53,11 @@ _NAMES = {
         *("FieldFilter", "FunnelStage", "Order", "TraceDataExporter", "TraceRunSpec"),
     ),
     "index.database": ("IndexFileError",),
-    "model": ("PromptGroup", "RLTracer", "RolloutStep", "Trajectory", "TrajectoryRef"),
+    "model": ("PromptGroup", "RLTracer", "RolloutStep", "TrajectoryRef"),
     "runs": ("IndexedRun", "WhichRunError", "list_runs"),
     "search": ("Match", "Matches", "QueryError", "search_text"),
     "sources.base": ("LocatorError", "SourceError"),
+    "trajectory": ("Trajectory",),
 }
 _PLACES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_PLACES)

@@ -18,7 +18,6 @@ from .home import cache_folder
 from .index import queries
 from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
 from .loading import loaded, located
-from .model import Trajectory
 from .printed import short
 from .roots import Roots, allowed_tokenizer
 from .runs import WhichRunError as WhichRunError
@@ -28,6 +27,7 @@ from .sources.base import LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, real_place, relist
 from .sources.prime_rl import PrimeRLSource
 from .sources.remote import RemoteRoot
+from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .index import queries
-from .model import Trajectory
 from .roots import Roots, allowed_tokenizer
 from .sources import source_named
 from .sources.base import Locator, LocatorError, Source, SourceError
 from .sources.files import file_there
 from .sources.places import Root
+from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from .tokens.streams import Tokens

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,66 +17,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .adapter import Adapter
-    from .tokens.streams import Tokens
+    from .trajectory import Trajectory
 
-Message = dict[str, Any]
 ADAPTER = ("list_steps", "ensure_step_indexed", "list_prompts", "list_trajectory_ids", "load_trajectory")
 SHORT_KEY = 16  # characters of a key in a sentence
 PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """One decoded trajectory: its messages, and what is recorded about it.
-
-    `messages` is the last branch and `branches` are all of them, never merged: each a list of {"role", "content", …},
-    with "reasoning_content", "tool_calls", "tool_call_id" and "name" where they are recorded. "content" is text, a list
-    of parts, or None; tool calls have OpenAI's nested form. `branch_nodes` has the number of the record's node behind
-    each message of each branch, and `trained` says of each branch whether it holds a message that the policy sampled.
-    `tools` are the tool definitions.
-
-    `metadata` has, with None for what is not recorded: "id" (in the index), "success" (by the run's rule, in the
-    index: True, False, or None where it is unscored), "uid" (as recorded), "step", "split", "env", "agent", "task",
-    "reward", "rewards" ({name: {"score", "weight"}}), "metrics" ({name: number}), "info", "advantage", "logprobs"
-    ({"mean", "min", "count"}, in nats), "tool_calls" (how many), "tools" (the names of those called), "completion"
-    ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens", "turns"}), "timing" (seconds, as recorded),
-    "errors", "effective", "policy_version", "episode_id", "group_id", "locator" ({"path", "line", "byte_offset",
-    "byte_length", "item"}), "annotations" (where later facts stand) and, where there are any, "remarks" on how it was
-    read.
-
-    `raw` is the record as it stands in its file, `record` the decoded record of this trajectory alone.
-    """
-
-    messages: list[Message]
-    metadata: dict[str, Any]
-    branches: list[list[Message]] = field(default_factory=list)
-    branch_nodes: list[list[int]] = field(default_factory=list)
-    trained: list[bool] = field(default_factory=list)
-    tools: list[dict[str, Any]] = field(default_factory=list)
-    raw: bytes = b""
-    record: dict[str, Any] = field(default_factory=dict)
-    read_tokens: Callable[[], list[Tokens | None]] = field(default=list, repr=False, compare=False)
-
-    def __repr__(self) -> str:
-        facts = [plural(len(self.messages), "message")]
-        facts += [plural(len(self.branches), "branch")] if len(self.branches) > 1 else []
-        known = {name: self.metadata.get(name) for name in ("reward", "step", "split", "env")}
-        facts += [f"{name} {short(value)}" for name, value in known.items() if value is not None]
-        identity = self.metadata.get("id", self.metadata.get("uid"))
-        return f"<Trajectory{'' if identity is None else f' {short(identity)}'}: {', '.join(facts)}>"
-
-    @cached_property
-    def branch_tokens(self) -> list[Tokens | None]:
-        """The tokens of each branch and what is recorded about them; None for a branch without recorded ids.
-
-        They are decoded when they are first asked for. Raises SourceError for a tokenizer that cannot be read.
-        """
-        return self.read_tokens()
-
-    @property
-    def tokens(self) -> Tokens | None:
-        """The tokens along `messages`, the last branch; None where no token ids are recorded."""
-        return self.branch_tokens[-1] if self.branch_tokens else None
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rltracer_sqlite.adapter import open_run
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources.base import Entry, Problem, Scanned, Shard
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
+from rltracer_sqlite.trajectory import Trajectory
 from tests.indexing import index, rows
 from tests.layouts import append, line, message
 

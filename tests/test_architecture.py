@@ -12,8 +12,6 @@ import rltracer_sqlite
 LIBRARY = Path(rltracer_sqlite.__file__).parent
 PLUGIN = "datasette_rltracer"
 MODULES = sorted(path.relative_to(LIBRARY.parent) for path in LIBRARY.rglob("*.py"))
-# `RLTracer` takes a path as well as an adapter, and asks for the adapter when it is given one.
-KNOWN = {("model", "adapter")}
 
 
 @cache
@@ -47,8 +45,8 @@ def arrows() -> dict[str, set[str]]:
     for module in MODULES:
         own = module.parts[1].removesuffix(".py")
         if own != "__init__":
-            others = {other for name in imported(module) if (other := part_of(name)) not in (None, own)}
-            found.setdefault(own, set()).update(other for other in others if other and (own, other) not in KNOWN)
+            others = {other for name in imported(module) if (other := part_of(name)) is not None}
+            found.setdefault(own, set()).update(others - {own})
     return found
 
 
@@ -73,7 +71,7 @@ def test_sources_know_no_index() -> None:
         part = pending.pop()
         pending += known.get(part, set()) - below
         below.add(part)
-    assert {"tokens", "model"} < below
+    assert {"tokens", "trajectory"} < below
     assert not below & {"index", "roots", "adapter", "export", "cli"}
 
 

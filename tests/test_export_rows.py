@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.export.rows import RowRejected, json_arguments, preference_row, sft_rows, training_messages
-from rltracer_sqlite.model import Trajectory
+from rltracer_sqlite.trajectory import Trajectory
 from tests.export_runs import export, indexed, rollout, spec, write_steps
 from tests.indexing import index
 from tests.layouts import LAYOUTS, message, nodes_of, tool_call, trace, v0_row

@@ -12,9 +12,9 @@ from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.cli.index import command
 from rltracer_sqlite.index.database import open_index
 from rltracer_sqlite.loading import load_trajectory
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import MAX_TOKENIZER, RootNotAllowed, Roots, remembered_roots
 from rltracer_sqlite.sources.base import LocatorError
+from rltracer_sqlite.trajectory import Trajectory
 from tests.indexing import value
 from tests.layouts import append, message, nodes_of, trace
 from tests.token_layouts import encode, micro_batch, question, write_bin, write_tokenizer

@@ -13,12 +13,12 @@ from rltracer_sqlite.index.refresh import refresh_run
 from rltracer_sqlite.index.runs import ensure_run
 from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.messages import normal_message, tool_definitions
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sample.vocabulary import learn
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.prime_rl.graph import branch_paths
 from rltracer_sqlite.tokens import load_tokenizer, parse_conversation
+from rltracer_sqlite.trajectory import Trajectory
 from tests.indexing import rows, value
 from tests.sample_run import Record, traces
 from tests.token_templates import chatml

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources.base import Entry, Locator, Position
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
@@ -19,6 +18,7 @@ from rltracer_sqlite.sources.prime_rl.token_shards import Tally, scan_token_shar
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
 from rltracer_sqlite.tokens.streams import trained_runs
 from rltracer_sqlite.tool_names import names_of
+from rltracer_sqlite.trajectory import Trajectory
 from tests.layouts.corpora import corpora, expected_sets
 from tests.token_scans import problems, shard_of
 

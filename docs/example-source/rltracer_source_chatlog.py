@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rltracer_sqlite.model import Message, Trajectory
 from rltracer_sqlite.sources.base import START, Entry, Locator, LocatorError, Position, Scanned, Shard
 from rltracer_sqlite.sources.conversation import entry_of, trajectory_of
 from rltracer_sqlite.sources.files import open_shard, read_bytes
 from rltracer_sqlite.sources.places import Root, walk
+from rltracer_sqlite.trajectory import Message, Trajectory
 
 BLOCK = re.compile(rb"# reward=([\d.]+) step=(\d+)\n((?:.+\n)+)\n")
 

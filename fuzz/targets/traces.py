@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rltracer_sqlite.model import Trajectory
 from rltracer_sqlite.sources import lines
 from rltracer_sqlite.sources.base import Entry, LocatorError, Position, Problem, Shard, SourceError
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource, records, scan
 from rltracer_sqlite.tool_names import names_json
+from rltracer_sqlite.trajectory import Trajectory
 from tests.layouts import LAYOUTS, line, message, trace
 
 from ..invariants import check_nothing_lost, check_parts, check_resumed, entries, patched, place_of, remarked, scanned

@@ -11,7 +11,7 @@ from .trajectory import MARGIN, SUCCESS, beside_margin, notes, ruled
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
-    from ..model import Trajectory
+    from ..trajectory import Trajectory
 
 Part = tuple[str, str]  # margin, text
 NAMES, MOST_TEXT = 17, 300  # columns of the names of facts; characters that are shown of each of two texts

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
-    from ..model import Trajectory
     from ..sources.base import LocatorError
     from ..sources.places import Root
+    from ..trajectory import Trajectory
 
 MOST = 10
 

@@ -10,8 +10,8 @@ from .columns import cut, screen_width, width_of, wrapped
 from .visible import printable
 
 if TYPE_CHECKING:
-    from ..model import Trajectory
     from ..sources.base import LocatorError
+    from ..trajectory import Trajectory
 
 SUCCESS = {1: "yes", 0: "no", None: "–"}
 PLACE = ("line", "item", "byte_offset", "byte_length")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..model import Trajectory
 from ..sources.files import file_there
+from ..trajectory import Trajectory
 from .datadev import DatadevRows
 from .lines import line
 from .locate import FILE_ORDER, LOCATED, Located, conversations, read_rows

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..amounts import plural
 from ..messages import prompt_context, tool_call
-from ..model import Trajectory
+from ..trajectory import Trajectory
 from .preferences import ExportError
 
 Message = dict[str, Any]

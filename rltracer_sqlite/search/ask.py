@@ -24,8 +24,8 @@ from .query import full_text_query
 from .tables import has_text, text_coverage
 
 if TYPE_CHECKING:
-    from ..model import Trajectory
     from ..roots import Roots
+    from ..trajectory import Trajectory
 
 OUTCOMES = {"correct": "success = 1", "incorrect": "success = 0", "unscored": "success is null"}
 CONDITIONS = {

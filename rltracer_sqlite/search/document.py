@@ -13,7 +13,7 @@ from ..amounts import plural
 from ..messages import content_text
 
 if TYPE_CHECKING:
-    from ..model import Trajectory
+    from ..trajectory import Trajectory
 
 BETWEEN = "\n\n"  # between two texts of a document
 MOST_CHARACTERS = 50_000_000  # of one document; SQLite takes no text of more than a thousand million bytes

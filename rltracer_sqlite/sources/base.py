@@ -18,7 +18,7 @@ from ..errors import NotRollouts as NotRollouts
 from ..errors import SourceError as SourceError
 
 if TYPE_CHECKING:
-    from ..model import Message, Trajectory
+    from ..trajectory import Message, Trajectory
     from .places import Root
     from .readers import ByteReader
 

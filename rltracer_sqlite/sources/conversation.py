@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from .. import messages as normal
-from ..model import Message, Trajectory
 from ..tool_names import called_tools, names_json, names_of
+from ..trajectory import Message, Trajectory
 from .base import Entry, Locator, Shard
 from .values import MAX_TEXT, place_of, place_uid
 

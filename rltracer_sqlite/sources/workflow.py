@@ -21,7 +21,7 @@ from .places import Root
 from .values import add_values
 
 if TYPE_CHECKING:
-    from ..model import Message, Trajectory
+    from ..trajectory import Message, Trajectory
 
 COMMIT_RECORDS = 4000
 FILES, RECORDS = 20, 20  # looked into before a place is said not to be recognised

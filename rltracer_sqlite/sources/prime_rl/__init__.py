@@ -14,8 +14,8 @@ from .choice import choose
 from .layout import BINARY, TOKEN_LAYOUTS, find_shards
 
 if TYPE_CHECKING:
-    from ...model import Trajectory
     from ...tokens.tokenizer import TextTokenizer
+    from ...trajectory import Trajectory
     from .token_shards import Tally
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...messages import normal_message, tool_definitions
-from ...model import Message
+from ...trajectory import Message
 from .graph import branch_paths
 
 

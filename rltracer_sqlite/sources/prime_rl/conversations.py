@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from ...model import Trajectory
+from ...trajectory import Trajectory
 from ..base import Locator, LocatorError
 from ..files import open_shard, read_place
 from ..places import Root

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...model import Trajectory
+from ...trajectory import Trajectory
 from ..base import CHANGED, Locator, LocatorError
 from ..files import read_bytes
 from ..lines import decode_leniently

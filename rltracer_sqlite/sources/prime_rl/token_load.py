@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ...model import Message, Trajectory
 from ...tokens.streams import Tokens, merge_tokens, trained_runs
 from ...tokens.templates import Conversation, parse_conversation, without_text
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools
+from ...trajectory import Message, Trajectory
 from ..base import Locator
 from ..files import open_shard, read_bytes
 from ..places import Root

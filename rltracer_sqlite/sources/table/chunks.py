@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...model import Message
 from ...tokens.families import find_family
 from ...tokens.templates import RENDERED, UNSPLIT, Conversation, parse_conversation
+from ...trajectory import Message
 from .content import answer, message_of
 from .mapping import Content
 from .rows import RowError

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from ...messages import normal_message
-from ...model import Message
 from ...tokens.families import FAMILIES, family_named, find_family
 from ...tokens.templates import TOKEN_IDS, UNSPLIT, Conversation, parse_conversation, without_text
 from ...tokens.tokenizer import TextTokenizer
+from ...trajectory import Message
 from .mapping import Content, Role
 from .responses import messages_of_items
 from .rows import Row, RowError, at_path, json_text

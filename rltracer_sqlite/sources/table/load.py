@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from ...model import Message, Trajectory
 from ...tokens.tokenizer import TextTokenizer, TokenizerError
+from ...trajectory import Message, Trajectory
 from ..base import CHANGED, Locator, LocatorError, Shard
 from ..conversation import trajectory_of
 from ..files import read_bytes, read_place

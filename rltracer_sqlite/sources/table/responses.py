@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...messages import normal_message, tool_call
-from ...model import Message
+from ...trajectory import Message
 
 TEXT_PARTS = ("output_text", "input_text", "text", "summary_text", "reasoning_text", "refusal")
 

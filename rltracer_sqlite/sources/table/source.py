@@ -12,8 +12,8 @@ from .files import find_tables
 from .mapping import Mapping
 
 if TYPE_CHECKING:
-    from ...model import Message, Trajectory
     from ...tokens.tokenizer import TextTokenizer
+    from ...trajectory import Message, Trajectory
     from ..readers import ByteReader
 
 WHOLE = ("sqlite", "parquet", "json")  # layouts of files that are read as a whole; JSON may be one array
