@@ -1,14 +1,16 @@
-"""The registry of sources: which system's files are at a place, decided by content."""
+"""Which source reads the files at a place, decided by their content."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from ..amounts import listed
 from .base import Source, SourceError
+from .installed import BUILT_IN as BUILT_IN
+from .installed import references
+from .installed import source_names as source_names
 from .places import Root, real_place
 from .remote import NotLocal
 from .remote_requests import PACKAGES
@@ -16,29 +18,7 @@ from .remote_requests import PACKAGES
 if TYPE_CHECKING:
     from .readers import ByteReader
 
-GROUP = "rltracer.sources"
-TABLES = "rltracer_sqlite.sources.table.built_in"
 OWN_TABLES = "Tables of your own can be read by a mapping: see rltracer sources guess --help."
-# In the order in which they are asked: a chat file is what is left when no system knows its own.
-BUILT_IN = {
-    "prime-rl": "rltracer_sqlite.sources.prime_rl:PrimeRLSource",
-    "workflow": "rltracer_sqlite.sources.workflow:WorkflowSource",
-    "verl": f"{TABLES}:verl",
-    "trl": f"{TABLES}:trl",
-    "ms-swift": f"{TABLES}:ms_swift",
-    "nemo-rl": f"{TABLES}:nemo_rl",
-    "nemo-gym": f"{TABLES}:nemo_gym",
-    "skyrl": f"{TABLES}:skyrl",
-    "areal": f"{TABLES}:areal",
-    "roll": f"{TABLES}:roll",
-    "open-instruct": f"{TABLES}:open_instruct",
-    "chat": f"{TABLES}:chat",
-}
-
-
-def source_names() -> list[str]:
-    """Return the names of the installed sources."""
-    return [name for name, _ in _references()]
 
 
 def source_named(name: str, tokenizer: str | None = None, mapping: str | None = None) -> Source:
@@ -46,7 +26,7 @@ def source_named(name: str, tokenizer: str | None = None, mapping: str | None = 
 
     Raises SourceError for a source that is not installed and for a mapping that is none.
     """
-    for known, reference in _references():
+    for known, reference in references():
         if known == name:
             return _load(reference, tokenizer)
     if mapping is not None:
@@ -66,7 +46,7 @@ def source_for(root: Root, tokenizer: str | None = None, layout: str | None = No
         raise SourceError(f"{root} has a name that is not UTF-8, which an index cannot keep; rename it.") from None
     except OSError as error:
         raise SourceError(f"{root} cannot be read: {error.strerror}.") from None
-    for _, reference in _references():
+    for _, reference in references():
         source = _load(reference, tokenizer, layout)
         try:
             if source.recognises(root):
@@ -125,14 +105,6 @@ def _shown(entry: Path) -> str:
     if entry.is_symlink():
         return f"{entry.name} (a link)"
     return entry.name if os.access(entry, os.R_OK) else f"{entry.name} (not readable)"
-
-
-def _references() -> Iterator[tuple[str, str]]:
-    yield from BUILT_IN.items()
-    # Reading every installed package's entry points costs more than a query; only a foreign source needs it.
-    from importlib.metadata import entry_points
-
-    yield from ((entry.name, entry.value) for entry in entry_points(group=GROUP) if entry.name not in BUILT_IN)
 
 
 def _load(reference: str, tokenizer: str | None, layout: str | None = None) -> Source:

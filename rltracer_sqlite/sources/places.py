@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, overload
 
 from ..arguments import can_be_path, shown
-from .base import SourceError
+from ..errors import SourceError
 from .remote import RemoteRoot
 from .remote_listing import Status
 from .remote_requests import is_url

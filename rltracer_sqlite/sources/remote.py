@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .base import LocatorError
+from ..errors import LocatorError
 from .readers import PlainFile
 from .remote_file import LARGEST, Held, RemoteFile
 from .remote_listing import LINK, Status, list_files, status_of

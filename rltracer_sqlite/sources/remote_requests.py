@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .base import LocatorError, SourceError
+from ..errors import LocatorError, SourceError
 
 Answer = TypeVar("Answer")
 

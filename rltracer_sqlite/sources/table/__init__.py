@@ -23,7 +23,7 @@ def mapping_source_from_text(text: str, tokenizer: str | None = None) -> TableSo
 
 
 def _own(mapping: Mapping, file: str) -> Mapping:
-    from .. import source_names
+    from ..installed import source_names
     from .toml import line_of
 
     if mapping.name in source_names():

@@ -12,8 +12,8 @@ from typing import Any
 from ...tokens.families import find_family
 from ...tokens.templates import RENDERED, UNSPLIT, Conversation, parse_conversation
 from ...trajectory import Message
-from .content import answer, message_of
 from .mapping import Content
+from .message import answer, message_of
 from .rows import RowError
 
 
