@@ -18,7 +18,8 @@ from pathlib import Path
 
 from comparison.bench import Bench
 from comparison.environments import OURS
-from comparison.operations import Operation, all_operations
+from comparison.operation import Operation
+from comparison.operations import all_operations
 from comparison.processes import Command, ProgramFailed, measure
 from comparison.results import Result, document, markdown
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.operations import Operation
+from benchmarks.comparison.operation import Operation
 from benchmarks.comparison.processes import Measured
 from benchmarks.comparison.results import Result
 from scripts.docs_performance import measured

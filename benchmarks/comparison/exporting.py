@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .bench import Bench
 from .environments import OURS, PEER
-from .operations import Operation
+from .operation import Operation
 from .processes import Command
 
 # 1,154 rows: two of each prompt and window that were solved, some of the time at least, in few turns.

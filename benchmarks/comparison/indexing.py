@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .bench import Bench
 from .environments import OURS, PEER, PEER_WITH_TOKENS
-from .operations import Operation
+from .operation import Operation
 from .processes import Command, measure
 from .workloads import BIG, longest_record, shards
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .bench import Bench
 from .environments import OURS
 from .indexing import index_against_duckdb
-from .operations import Operation
+from .operation import Operation
 from .processes import Command
 from .reading import LAST_STEP
 from .workloads import shards

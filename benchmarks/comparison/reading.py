@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .bench import Bench
 from .environments import OURS, PEER
-from .operations import Operation
+from .operation import Operation
 from .processes import Command
 from .workloads import BIG
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .bench import Bench
 from .environments import OURS, PEER, versions
-from .operations import Operation
+from .operation import Operation
 from .processes import Measured
 
 
