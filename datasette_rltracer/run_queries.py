@@ -23,9 +23,9 @@ select
     (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
     (select sum(state = 'unread') from shards where run_id = r.id) as unread,
     (select sum(state = 'gone') from shards where run_id = r.id) as gone,
-    (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = r.id) as problems,
+    (select ifnull(sum(problems), 0) from shards where run_id = r.id) as problems,
     (select json_group_array(id) from (
-        select id from shards s where run_id = r.id and exists (select 1 from problems p where p.shard_id = s.id)
+        select id from shards where run_id = r.id and problems > 0
         limit {MOST_FILES + 1}
     )) as files_with_problems
 from runs r where r.id = :run_id
@@ -100,7 +100,8 @@ group by error_type order by count(*) desc, error_type limit {most}
 
 PROBLEMS = """
 select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason, p.shard_id, p.id
-from problems p join shards s on s.id = p.shard_id where s.run_id = :run_id order by p.shard_id, p.id limit {most}
+from problems p join shards s on s.id = p.shard_id where s.run_id = :run_id and s.problems > 0
+order by p.shard_id, p.id limit {most}
 """
 
 

@@ -11,5 +11,9 @@ class NotRollouts(SourceError):
     """A file that holds no rollouts; the sentence says what it holds instead."""
 
 
+class KnownOther(NotRollouts):
+    """A file of a kind that is known to hold something else: it is left aside, and that is no problem."""
+
+
 class LocatorError(SourceError):
     """A locator that points outside its root, at nothing, or at a record that has changed."""

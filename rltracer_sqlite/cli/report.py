@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,7 +136,7 @@ def run_lines(
     lines += [f"  left aside: {in_line(file)}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
     if len(result.aside) > MAX_ASIDE:
         lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")
-    lines += [f"  left aside: {plural(count, 'file')}: {reason}" for reason, count in result.unused.items()]
+    lines += _others(result)
     lines += [f"  {note}" for note in result.notes]
     if result.removed:
         lines.append(f"  removed: {plural(result.removed, 'row')} whose record a rewritten file no longer holds")
@@ -146,6 +147,16 @@ def _told(state: str, files: list[str], what: str) -> list[str]:
     lines = [f"  {state}: {in_line(file)} {what}" for file in files[:MAX_ASIDE]]
     more = len(files) - len(lines)
     return [*lines, f"  {state}: {plural(more, 'file')} more, see the table shards"] if more else lines
+
+
+def _others(result: Refreshed) -> list[str]:
+    """Return a line for each kind of files that are known to hold something else: it has the name of a single one."""
+    told = Counter(result.unused) + Counter(result.others.values())
+    names = {reason: in_line(file) for file, reason in result.others.items()}
+    return [
+        f"  left aside: {names[why] if count == 1 and why in names else plural(count, 'file')}: {why}"
+        for why, count in told.items()
+    ]
 
 
 def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, count: dict[str, int]) -> list[str]:
@@ -196,7 +207,7 @@ def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
             (select count(*) from prompt_groups where run_id = :run),
             (select count(distinct step) from steps where run_id = :run and step is not null),
             (select count(distinct step) from unread_steps where run_id = :run and step is not null),
-            (select count(*) from problems p join shards s on s.id = p.shard_id where s.run_id = :run),
+            (select ifnull(sum(problems), 0) from shards where run_id = :run),
             (select coalesce(sum(size), 0) from shards where run_id = :run),
             (select coalesce(sum(scored), 0) from prompt_groups where run_id = :run)
         """,

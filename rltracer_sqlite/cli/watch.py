@@ -171,7 +171,8 @@ def _counts(watch: Watch) -> list[str]:
 
     step, waiting, problems = watch.connection.execute(
         """
-        select max(step), (select count(*) from shards where state = 'waiting'), (select count(*) from problems)
+        select max(step), (select count(*) from shards where state = 'waiting'),
+            (select ifnull(sum(problems), 0) from shards)
         from steps where trajectories > 0
         """
     ).fetchone()

@@ -129,7 +129,8 @@ def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, 
     rows = connection.execute(
         """
         select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason
-        from problems p join shards s on s.id = p.shard_id where s.run_id = ? order by s.step, s.path, p.id
+        from problems p join shards s on s.id = p.shard_id
+        where s.run_id = ? and not (s.state in ('aside', 'gone') and s.problems = 0) order by s.step, s.path, p.id
         """,
         (run_id,),
     )

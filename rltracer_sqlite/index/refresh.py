@@ -7,7 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..sources.base import Entry, Misfit, NotRollouts, Position, Problem, Scanned, Source, SourceError, Update
+from ..sources.base import (
+    Entry,
+    KnownOther,
+    Misfit,
+    NotRollouts,
+    Position,
+    Problem,
+    Scanned,
+    Source,
+    SourceError,
+    Update,
+)
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
@@ -40,8 +51,9 @@ class Refreshed:
     read_shards: int = 0
     removed: int = 0  # rows whose record a rewritten file no longer holds
     waiting: list[str] = field(default_factory=list)  # files whose last line is not finished
-    aside: dict[str, str] = field(default_factory=dict)  # files that hold no rollouts, and what they hold
-    unused: dict[str, int] = field(default_factory=dict)  # why files were left aside, and how many
+    aside: dict[str, str] = field(default_factory=dict)  # files that should have been read, and why they were not
+    others: dict[str, str] = field(default_factory=dict)  # files known to hold something else, and what
+    unused: dict[str, int] = field(default_factory=dict)  # why files were not looked into, and how many
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
     gone: list[str] = field(default_factory=list)
     misfits: dict[str, str] = field(default_factory=dict)  # shards that the tokenizer does not fit, and how that shows
@@ -69,6 +81,7 @@ def refresh_run(
     done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
     done.gone = mark_gone(connection, run_id, {shard.path for shard in shards})
     discover_steps(connection, run_id, shards)
+    _note_states(connection, done)
     if discover_only:
         return done
     jobs = find_jobs(connection, run_id, root, [shard for shard in shards if not shard.aside and steps(shard.step)])
@@ -90,7 +103,7 @@ def refresh_run(
             reading.note_in(done)
     _note_read(connection, writer, done)
     make_missing(connection)
-    done.aside = _aside(connection, run_id)
+    _note_states(connection, done)
     done.notes = list(getattr(source, "notes", list)())
     return done
 
@@ -119,7 +132,7 @@ class Reading:
         self.problems: list[Problem] = []
         self.held: set[int] = set()
         self.reached, self.state, self.note, self.removed = job.start, "complete", "", 0
-        self.misfit = ""
+        self.misfit, self.is_known_other = "", False
 
     def commits(self, scanned: Iterable[Scanned]) -> Iterator[int]:
         """Write what is scanned, yielding the number of new bytes after each commit."""
@@ -136,6 +149,8 @@ class Reading:
                     self._take(found)
                     if isinstance(found, Position):
                         yield self._commit(found, fingerprints(reader, found.offset, beginning))
+        except KnownOther as error:
+            self.state, self.note, self.is_known_other = "aside", str(error), True
         except NotRollouts as error:
             self.state, self.note = "aside", f"no rollouts here: {error}"
         except (SourceError, OSError) as error:
@@ -173,7 +188,7 @@ class Reading:
                 self.writer.write(self.job.shard_id, self.job.shard, self.entries, self.updates, self.problems)
             elif self.job.again:
                 self.removed = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
-            _close_shard(self.connection, self.job, self.state, self.note)
+            _close_shard(self.connection, self.job, self.state, self.note, self.is_known_other)
             refresh_steps(self.connection, self.writer.run_id, self.writer.touched_steps)
             self.writer.touched_steps.clear()
 
@@ -190,8 +205,6 @@ class Reading:
         done.read_shards += 1
         done.read_bytes += max(self.reached.offset - self.job.start.offset, 0)
         done.removed += self.removed
-        if self.state == "waiting":
-            done.waiting.append(self.job.shard.file)
         if self.misfit:
             done.misfits[self.job.shard.file] = self.misfit
 
@@ -221,7 +234,8 @@ def _note_progress(
     )
 
 
-def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str) -> None:
+def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str, is_known_other: bool) -> None:
+    # Why a file is aside is a row in any case; it counts as a problem where the file should have been read.
     connection.execute("delete from problems where shard_id = ? and line is null", (job.shard_id,))
     if note:
         connection.execute("insert into problems (shard_id, reason) values (?, ?)", (job.shard_id, note[:500]))
@@ -229,19 +243,26 @@ def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str
     connection.execute(
         """
         update shards set size = ?, mtime_ns = ?, state = ?,
-            problems = (select count(*) from problems where shard_id = shards.id)
+            problems = iif(?, 0, (select count(*) from problems where shard_id = shards.id))
         where id = ?
         """,
-        (job.size, job.mtime_ns, state, job.shard_id),
+        (job.size, job.mtime_ns, state, is_known_other, job.shard_id),
     )
 
 
-def _aside(connection: sqlite3.Connection, run_id: int) -> dict[str, str]:
-    rows = connection.execute(
+def _note_states(connection: sqlite3.Connection, done: Refreshed) -> None:
+    """Note which files wait or are aside, whether this refresh has read them or an earlier one."""
+    waiting = connection.execute(
+        "select file from shards where run_id = ? and state = 'waiting' order by path", (done.run_id,)
+    )
+    done.waiting = [file for (file,) in waiting]
+    aside = connection.execute(
         """
-        select s.file, p.reason from shards s join problems p on p.shard_id = s.id and p.line is null
-        where s.run_id = ? and s.state in ('aside', 'unread')
+        select s.file, p.reason, s.state = 'aside' and s.problems = 0
+        from shards s join problems p on p.shard_id = s.id and p.line is null
+        where s.run_id = ? and s.state in ('aside', 'unread') order by s.path, p.id desc
         """,
-        (run_id,),
-    )
-    return dict(rows.fetchall())
+        (done.run_id,),
+    ).fetchall()
+    done.aside = {file: reason for file, reason, is_known in aside if not is_known}
+    done.others = {file: reason for file, reason, is_known in aside if is_known}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union, runtime_chec
 
 import msgspec
 
+from ..errors import KnownOther as KnownOther
+
 # Of the boundary as well: whoever writes a source raises them.
 from ..errors import LocatorError as LocatorError
 from ..errors import NotRollouts as NotRollouts

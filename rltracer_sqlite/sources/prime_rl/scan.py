@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..base import Entry, NotRollouts, Position, Problem, Scanned, Shard, Update
+from ..base import Entry, KnownOther, NotRollouts, Position, Problem, Scanned, Shard, Update
 from ..files import LFS_POINTER, open_shard, refuse_pointer
 from ..lines import Line, Tail, complete_lines, decode_leniently
 from ..places import Root
@@ -72,7 +72,7 @@ def joined_lines(shard: Shard, start: Position, found: Iterable[Found]) -> Itera
     for one in found:
         if isinstance(one, Position):
             if unknown and doubtful:
-                raise NotRollouts(unknown.what)
+                raise _no_rollouts(unknown.what)
             reached, doubtful = one, False
             continue
         if one.line != number and unknown is None and _is_enough(committed, number, after):
@@ -81,7 +81,7 @@ def joined_lines(shard: Shard, start: Position, found: Iterable[Found]) -> Itera
         if isinstance(one, Unknown):
             unknown = _joined(unknown, one)
             if doubtful and (unknown.lines >= PROBE_LINES or unknown.offset + unknown.length >= PROBE_BYTES):
-                raise NotRollouts(unknown.what)
+                raise _no_rollouts(unknown.what)
             continue
         if unknown:
             yield unknown.problem()
@@ -139,6 +139,10 @@ def _found(record: Record, line: Line, shard: Shard, number: int) -> Sequence[En
         flat = flat_values(copied(*line[:3])) if record.metrics is None else {}
         return [v0_entry(record, shard, line.offset, line.length, number, flat)]
     return [update(record, line.offset, line.length, number)] if what == "update" else []
+
+
+def _no_rollouts(what: str) -> NotRollouts:
+    return KnownOther(what) if what in OTHER_KINDS.values() else NotRollouts(what)
 
 
 def _joined(before: Unknown | None, now: Unknown) -> Unknown:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from ..base import Entry, Misfit, NotRollouts, Position, Problem, Scanned
+from ..base import Entry, KnownOther, Misfit, NotRollouts, Position, Problem, Scanned
 from .records import Unfit
 
 COMMIT_RECORDS = 4000
@@ -29,13 +29,17 @@ class Read(msgspec.Struct, gc=False):
 Finding = Entry | Problem | Unfit | Read | Position
 
 
-def joined_records(start: Position, found: Iterable[Finding]) -> Iterator[Scanned]:
-    """Yield what a scan of a table does. Raises NotRollouts when the first records show that it holds no rollouts."""
-    return _Joining(start).told(found)
+def joined_records(start: Position, found: Iterable[Finding], known: Collection[str] = ()) -> Iterator[Scanned]:
+    """Yield what a scan of a table does. Raises NotRollouts when the first records show that it holds no rollouts.
+
+    `known` has what a mapping says of records that are something else.
+    """
+    return _Joining(start, known).told(found)
 
 
 class _Joining:
-    def __init__(self, start: Position) -> None:
+    def __init__(self, start: Position, known: Collection[str]) -> None:
+        self.known = known
         self.fitted = start.offset > 0
         self.unfit: Unfit | None = None
         self.first_unfit, self.unfits = "", 0  # until one fits
@@ -84,7 +88,7 @@ class _Joining:
 
     def _refuse(self, least: int) -> None:
         if not self.fitted and self.unfits >= least:
-            raise NotRollouts(self.first_unfit)
+            raise (KnownOther if self.first_unfit in self.known else NotRollouts)(self.first_unfit)
 
     def _tell_unfit(self) -> Iterator[Problem]:
         if self.unfit:

@@ -81,7 +81,7 @@ class TableSource:
         """Put the findings of the parts of a shard together. Raises NotRollouts where it holds none."""
         from .joined import joined_records
 
-        return joined_records(start, found)
+        return joined_records(start, found, {aside.says for aside in self.mapping.asides})
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory from its row. Raises LocatorError."""

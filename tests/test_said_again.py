@@ -1,0 +1,55 @@
+"""What holds of a run's files is said by every indexing of it: what waits, and what is left aside and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.commands import indexed, rltracer
+from tests.layouts import append, message, trace
+from tests.table_samples import nemo_gym
+
+TRACES = "rollouts/step_1/train/all/traces.jsonl"
+
+
+def told(database: Path, run: Path) -> list[str]:
+    """Return what an indexing says of the files of a run, and of how many problems."""
+    lines = indexed(database, run).stdout.splitlines()
+    return [lines[0].rpartition(", ")[2], *(line for line in lines if line.startswith(("  waiting", "  left aside")))]
+
+
+def test_a_line_that_is_not_finished_is_told_until_it_is(tmp_path: Path) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    append(run / TRACES, trace([message("user", "Well?"), message("assistant", "Yes.")], id="t1", reward=1))
+    with (run / TRACES).open("a") as file:
+        file.write('{"id": "t2"')
+    waits = f"  waiting: {TRACES} ends in the middle of a line, which is read when it is complete"
+    assert [told(database, run), told(database, run)] == [["0 problems", waits]] * 2
+    with (run / TRACES).open("a") as file:
+        file.write(', "broken\n')
+    assert [told(database, run), told(database, run)] == [["1 problem"]] * 2
+
+
+def rollouts(run: Path, beside: dict[str, object]) -> None:
+    """Write a run of NeMo-Gym, and one more file."""
+    run.mkdir()
+    nemo_gym(run)
+    (run / "x_rollouts_materialized_inputs.jsonl").unlink()
+    append(run / "more_rollouts_inputs.jsonl", beside)
+
+
+def test_a_file_of_a_known_other_kind_is_no_problem(tmp_path: Path) -> None:
+    rollouts(tmp_path / "run", {"responses_create_params": {"input": []}})
+    database = tmp_path / "x.sqlite"
+    aside = "  left aside: more_rollouts_inputs.jsonl: NeMo-Gym's inputs, not rollouts"
+    assert [told(database, tmp_path / "run"), told(database, tmp_path / "run")] == [["0 problems", aside]] * 2
+    assert rltracer("runs", database).stdout.splitlines()[1].endswith(", read completely")
+
+
+def test_a_file_that_nobody_understands_is_one(tmp_path: Path) -> None:
+    rollouts(tmp_path / "run", {"x": 1})
+    database = tmp_path / "x.sqlite"
+    first, again = told(database, tmp_path / "run"), told(database, tmp_path / "run")
+    assert first == again
+    assert (first[0], len(first)) == ("1 problem", 2)
+    assert first[1].startswith("  left aside: more_rollouts_inputs.jsonl: no rollouts here: ")
+    assert rltracer("runs", database).stdout.splitlines()[1].endswith(", read to the end, 1 problem")
