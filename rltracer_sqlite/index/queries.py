@@ -130,7 +130,7 @@ def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, 
         """
         select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason
         from problems p join shards s on s.id = p.shard_id
-        where s.run_id = ? and not (s.state in ('aside', 'gone') and s.problems = 0) order by s.step, s.path, p.id
+        where s.run_id = ? and s.problems > 0 order by s.step, s.path, p.id
         """,
         (run_id,),
     )

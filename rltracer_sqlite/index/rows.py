@@ -69,14 +69,21 @@ class RunWriter:
         held, touched_groups, touched_steps = self._write_trajectories(shard_id, found.mine, existing)
         self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in found.mine])
         insert_copies(self.connection, self.run_id, shard_id, found.copies)
-        self.connection.executemany(
-            "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
-            [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in [*problems, *repeated]],
-        )
+        self._write_problems(shard_id, [*problems, *repeated])
         refresh_groups(self.connection, touched_groups)
         mark_steps(self.connection, self.run_id, touched_steps)
         self.touched_steps |= touched_steps
         return held
+
+    def _write_problems(self, shard_id: int, problems: list[Problem]) -> None:
+        # Counted at once, so that a reading which is stopped has told what it had found by then.
+        self.connection.executemany(
+            "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
+            [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in problems],
+        )
+        if problems:
+            counted = len(problems), shard_id
+            self.connection.execute("update shards set problems = problems + ? where id = ?", counted)
 
     def _write_trajectories(
         self, shard_id: int, entries: list[Entry], existing: dict[str, Existing]

@@ -59,7 +59,7 @@ create table shards (
     indexed_bytes integer not null default 0, -- bytes read so far, uncompressed; the next read starts here
     lines integer not null default 0,  -- complete lines read so far
     records integer not null default 0,  -- trajectories or later facts found in it
-    problems integer not null default 0, -- lines that could not be read, or in part only
+    problems integer not null default 0, -- lines that could not be read, or in part only, or 1 for all of it; a known other file has 0
     state text not null                -- complete, waiting (ends in the middle of a line), reading, aside (no rollouts), gone (has vanished) or unread (an error)
 ) strict;
 
@@ -187,7 +187,7 @@ create table step_values (
     mean real generated always as (total / trajectories) virtual -- the mean of their values
 ) strict;
 
--- What could not be read, or in part only, and why.
+-- What could not be read, or in part only, and why. A file that is known to hold something else has a row that says what, and shards.problems = 0.
 create table problems (
     id integer primary key,            -- the row's number
     shard_id integer not null references shards(id), -- the file

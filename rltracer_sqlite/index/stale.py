@@ -46,4 +46,6 @@ def forget_findings(connection: sqlite3.Connection, shard_id: int) -> None:
     """Forget what a shard was found to hold besides trajectories, before it is read from its start."""
     connection.execute("delete from problems where shard_id = ?", (shard_id,))
     forget_annotations(connection, shard_id)
-    connection.execute("update shards set indexed_bytes = 0, lines = 0, records = 0 where id = ?", (shard_id,))
+    connection.execute(
+        "update shards set indexed_bytes = 0, lines = 0, records = 0, problems = 0 where id = ?", (shard_id,)
+    )

@@ -67,12 +67,13 @@ def joined_lines(shard: Shard, start: Position, found: Iterable[Found]) -> Itera
     """Yield what a scan does: lines that are no records joined, and a position now and then. Raises NotRollouts."""
     doubtful = shard.layout == "file" and start.offset == 0
     unknown: Unknown | None = None
+    strange = ""  # what the first of them is that is of no known kind
     reached = committed = start
     number, after = start.line, start.offset  # of the last line that is a record
     for one in found:
         if isinstance(one, Position):
             if unknown and doubtful:
-                raise _no_rollouts(unknown.what)
+                raise _no_rollouts(unknown.what, strange)
             reached, doubtful = one, False
             continue
         if one.line != number and unknown is None and _is_enough(committed, number, after):
@@ -80,8 +81,9 @@ def joined_lines(shard: Shard, start: Position, found: Iterable[Found]) -> Itera
             yield committed
         if isinstance(one, Unknown):
             unknown = _joined(unknown, one)
+            strange = strange or (one.what if one.what not in OTHER_KINDS.values() else "")
             if doubtful and (unknown.lines >= PROBE_LINES or unknown.offset + unknown.length >= PROBE_BYTES):
-                raise _no_rollouts(unknown.what)
+                raise _no_rollouts(unknown.what, strange)
             continue
         if unknown:
             yield unknown.problem()
@@ -141,8 +143,9 @@ def _found(record: Record, line: Line, shard: Shard, number: int) -> Sequence[En
     return [update(record, line.offset, line.length, number)] if what == "update" else []
 
 
-def _no_rollouts(what: str) -> NotRollouts:
-    return KnownOther(what) if what in OTHER_KINDS.values() else NotRollouts(what)
+def _no_rollouts(what: str, strange: str) -> NotRollouts:
+    # Known is only what is so from line to line: one that nobody understands may have been meant to be read.
+    return NotRollouts(strange) if strange else KnownOther(what)
 
 
 def _joined(before: Unknown | None, now: Unknown) -> Unknown:

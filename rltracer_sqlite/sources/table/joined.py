@@ -43,6 +43,7 @@ class _Joining:
         self.fitted = start.offset > 0
         self.unfit: Unfit | None = None
         self.first_unfit, self.unfits = "", 0  # until one fits
+        self.strange = ""  # why the first of them fits nothing that is of no known kind
         self.remarks: dict[str, tuple[Problem, int]] = {}
         self.said_misfit = False
         self.untold = 0  # records since the last position
@@ -84,11 +85,12 @@ class _Joining:
         self.unfit = self.unfit.joined(one) if self.unfit else one
         if not self.fitted:
             self.first_unfit, self.unfits = self.first_unfit or one.why, self.unfits + 1
+            self.strange = self.strange or (one.why if one.why not in self.known else "")
             self._refuse(MOST_UNFIT)
 
     def _refuse(self, least: int) -> None:
         if not self.fitted and self.unfits >= least:
-            raise (KnownOther if self.first_unfit in self.known else NotRollouts)(self.first_unfit)
+            raise NotRollouts(self.strange) if self.strange else KnownOther(self.first_unfit)
 
     def _tell_unfit(self) -> Iterator[Problem]:
         if self.unfit:
