@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
+from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.states import COMPLETE, state_words
 
 from . import charts, compat
@@ -76,7 +77,9 @@ def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer
         "envs": [_env(*where, run, row) for row in envs.rows],
         "prompts_found": {name: _prompts(*where, run, lists[name]) for name in ("hardest", "easiest")},
         "errors": [_error(*where, run, row) for row in lists["errors"].rows],
-        "problems": [_problem(*where, row) for row in lists["problems"].rows],
+        "problems": (problems := [_problem(*where, row) for row in lists["problems"].rows]),
+        "problems_shown": sum(row["problems"] for row in problems),
+        "files_amiss": [_file(*where, row) for row in lists["files"].rows],
         "zero_signal": envs.first(all_zero_signal=0)["all_zero_signal"] or 0,
         "judged": envs.first(all_judged=0)["all_judged"] or 0,
     }
@@ -168,4 +171,12 @@ def _error(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -
 
 
 def _problem(datasette: Datasette, database: str, row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "url": row_url(datasette, database, "shards", row["shard_id"])}
+    return {
+        **row,
+        "url": row_url(datasette, database, "shards", row["shard_id"]),
+        "all_url": table_url(datasette, database, "problems", shard_id=row["shard_id"]),
+    }
+
+
+def _file(datasette: Datasette, database: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "url": row_url(datasette, database, "shards", row["shard_id"]), "reason": why_amiss(row)}

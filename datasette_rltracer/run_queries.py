@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rltracer_sqlite.index.problems import FILES, KINDS
+
 from .lists import Query
 
 STEPS_ON_A_PAGE = 100
@@ -9,6 +11,7 @@ MOST_ENVS = 50
 MOST_PROMPTS = 10
 MOST_ERRORS = 20
 MOST_PROBLEMS = 20
+MOST_COMPARED = 50_000  # problems, of which those that are alike are put together: as many as take a tenth of a second
 MOST_FILES = 100  # that an address names
 
 RUN = f"""
@@ -98,11 +101,9 @@ from trajectories where +run_id = cast(:run_id as integer) and error_type > ''
 group by error_type order by count(*) desc, error_type limit {most}
 """
 
-PROBLEMS = """
-select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason, p.shard_id, p.id
-from problems p join shards s on s.id = p.shard_id where s.run_id = :run_id and s.problems > 0
-order by p.shard_id, p.id limit {most}
-"""
+# What is alike is one row, lest thousands of equal problems hide another.
+PROBLEMS = KINDS.format(most=MOST_COMPARED) + "order by problems desc, id limit {most}"
+FILES_AMISS = f"select *, count(*) over () as listed from ({FILES}) limit {{most}}"
 
 
 def list_queries(run: int, start: int = 0) -> dict[str, Query]:
@@ -114,5 +115,6 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
         "easiest": PROMPTS.format(half=">", order=" desc", most=MOST_PROMPTS),
         "errors": ERRORS.format(most=MOST_ERRORS),
         "problems": PROBLEMS.format(most=MOST_PROBLEMS),
+        "files": FILES_AMISS.format(most=MOST_PROBLEMS),
     }
     return {name: Query(text, {"run_id": run}) for name, text in texts.items()}

@@ -109,6 +109,8 @@ def run_lines(
     connection: sqlite3.Connection, result: Refreshed, discover: bool = False, is_rule_asked: bool = False
 ) -> list[str]:
     """Return what an indexing did with one run; a rule that was asked for and scores nothing is warned of elsewhere."""
+    from ..index.problems import REASONS
+
     name, path, threshold = connection.execute(
         "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
     ).fetchone()
@@ -131,8 +133,7 @@ def run_lines(
         rows = "is a row without turns" if failed == 1 else "are rows without turns"
         lines.append(f"  no trace: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
     lines += _token_lines(connection, result.run_id)
-    lines += _told("waiting", result.waiting, "ends in the middle of a line, which is read when it is complete")
-    lines += _told("gone", result.gone, "has vanished; its rows are kept and flagged")
+    lines += _told("waiting", result.waiting, REASONS["waiting"]) + _told("gone", result.gone, REASONS["gone"])
     lines += [f"  left aside: {in_line(file)}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
     if len(result.aside) > MAX_ASIDE:
         lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..sources.base import Locator
@@ -122,20 +122,6 @@ def no_trajectory(connection: sqlite3.Connection, asked: object) -> str:
     count, first, last = connection.execute("select count(*), min(id), max(id) from trajectories").fetchone()
     has = f"it has {count:,}, from {first} to {last}" if count else "it has none"
     return f"The index has no trajectory {asked}; {has}."
-
-
-def problems(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[str, Any]]:
-    """Yield what could not be read of a run, in the order of its files."""
-    rows = connection.execute(
-        """
-        select s.file as path, p.line, p.byte_offset, p.byte_length, p.reason
-        from problems p join shards s on s.id = p.shard_id
-        where s.run_id = ? and s.problems > 0 order by s.step, s.path, p.id
-        """,
-        (run_id,),
-    )
-    names = [column[0] for column in rows.description]
-    yield from (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def misfit(connection: sqlite3.Connection, row: Mapping[str, Any]) -> str | None:

@@ -115,6 +115,29 @@ async def test_the_count_of_problems_leads_to_their_table(tmp_path):
         assert len(await table_rows_of(datasette, address)) == run
 
 
+async def test_thousands_of_equal_problems_hide_no_other_and_no_file(tmp_path):
+    run, other = tmp_path / "run", ALL.replace("step_1", "step_2")
+    append(run / ALL, record("t0"))
+    with (run / ALL).open("a") as file:
+        file.write('{"broken": \n' * 30_000)
+    append(run / other, record("t1"))
+    append_torn(run / other, record("t2"))
+    last = run / ALL.replace("step_1", "step_3")
+    append(last, record("t3"))
+    with last.open("a") as file:
+        file.write("no record\n")
+    index(tmp_path / "index.sqlite", run)
+    datasette = Datasette([str(tmp_path / "index.sqlite")])
+    page = await get(datasette, PAGE)
+    below = page[page.index('id="problems"') :]
+    assert "Problems while reading 30,001 problems ·" in words(page)
+    assert "the first of 30,000 like this" in words(below)
+    assert words(below).count("not readable") == 2
+    assert "ends in the middle of a line, which is read when it is complete" in words(below)
+    [address] = links(below, "30,000 like this")
+    assert {row["shard_id"] for row in await table_rows_of(datasette, address)} == {1}
+
+
 async def test_a_prompt_leads_to_its_latest_group_among_its_own(datasette):
     page = await get(datasette, PAGE)
     address = links(page[page.index('id="hardest"') :], "hard")[0]
