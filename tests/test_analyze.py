@@ -89,7 +89,7 @@ def test_unscored_are_counted_and_listed_apart(index, tmp_path):
     assert (row["run"], row["step"], row["preview"], row["path"]) == ("demo", "3", "turning", "train.jsonl")
     analysis = json.loads((tmp_path / "out" / "analysis.json").read_text("utf-8"))
     assert analysis["runs"] == [
-        {"run": "demo", "success": "reward >= 1", "trajectories": 38, "scored": 37, "unscored": 1}
+        {"run": "demo", "success": "reward >= 1", "trajectories": 38, "scored": 37, "unscored": 1, "amiss": ""}
     ]
 
 

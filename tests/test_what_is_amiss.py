@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rltracer_sqlite import TraceDataExporter, open_run, search_text
+from rltracer_sqlite.analysis import Selection, analyse_run, write_analysis
 from rltracer_sqlite.cli.columns import width_of
+from rltracer_sqlite.index.database import open_index
 from rltracer_sqlite.tokens.templates import NO_TEXT
 from tests.commands import indexed, rltracer
 from tests.layouts import append, message, trace
@@ -17,7 +20,12 @@ from tests.test_wrong_tokenizer import LONG, SHARD, wrong
 from tests.token_layouts import micro_batch, question, write_bin, write_tokenizer
 
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
-ONE = "1 problem: --problems lists them."
+LISTS = [(), ("--step", 1), ("--step", 1, "--prompt", 1), ("--prompt", 1), ("--hardest",), ("--easiest", 3)]
+
+
+def one(place: Path) -> str:
+    """Return what is said beside all figures of a run with one problem; `place` is an index or the run."""
+    return f"run: 1 problem: rltracer inspect {place} --problems lists them.\n"
 
 
 def said(number: int) -> dict[str, object]:
@@ -42,33 +50,98 @@ def database(tmp_path: Path, run: Path) -> Path:
     return tmp_path / "x.sqlite"
 
 
-@pytest.mark.parametrize(
-    "asked", [(), ("--step", 1), ("--step", 1, "--prompt", 1), ("--prompt", 1), ("--hardest",), ("--easiest", 3)]
-)
+@pytest.mark.parametrize("asked", LISTS)
 def test_every_list_counts_the_problems_of_its_run(database: Path, run: Path, asked: tuple[object, ...]) -> None:
-    assert rltracer("inspect", database, *asked).stdout.splitlines()[-1] == ONE
+    assert rltracer("inspect", database, *asked).stderr == one(database)
     rltracer("inspect", run, "--problems")  # reads it
-    assert rltracer("inspect", run, *asked).stdout.splitlines()[-1] == ONE
-    assert all(json.loads(line) for line in rltracer("inspect", database, *asked, "--json").stdout.splitlines())
+    assert rltracer("inspect", run, *asked).stderr == one(run)
+    done = rltracer("inspect", database, *asked, "--json")
+    assert all(json.loads(line) for line in done.stdout.splitlines())
+    assert done.stderr == one(database)
+
+
+@pytest.mark.parametrize("is_terminal", [False, True], ids=["pipe", "terminal"])
+def test_every_other_command_that_shows_figures_counts_them(
+    database: Path, run: Path, tmp_path: Path, is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    for asked in (
+        ("plot", database, "reward"),
+        ("plot", database, "pass-rate", "-o", tmp_path / "x.html"),
+        ("success", database),
+        ("success", database, "run", "--rule", "reward >= 0.5"),
+        ("analyze", database, "-o", tmp_path / "analysis"),
+        ("search", database, "word1"),
+    ):
+        done = rltracer(*asked, is_terminal=is_terminal)
+        assert (done.returncode, done.stderr) == (0, one(database)), asked
+    done = rltracer("analyze", run, "-o", tmp_path / "analysis", is_terminal=is_terminal)
+    assert (done.returncode, done.stderr) == (0, one(run))
+
+
+def test_an_analysis_keeps_it_in_python_and_in_its_report(database: Path, tmp_path: Path) -> None:
+    note = "1 problem: rltracer inspect --problems lists them."
+    with closing(open_index(database)) as connection:
+        found = analyse_run(connection, 1, Selection())
+    assert found.amiss == note
+    assert repr(found).endswith("0 unscored; '1 problem: rltracer inspect --problems lists them.'>")
+    write_analysis(tmp_path / "analysis", Selection(), [1], [found])
+    assert f"\n\nNote: {note}\n\n" in (tmp_path / "analysis/report.md").read_text()
+    assert [run["amiss"] for run in json.loads((tmp_path / "analysis/analysis.json").read_text())["runs"]] == [note]
+
+
+def test_steps_that_were_not_read_are_told_where_an_index_lacks_them(run: Path, tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    indexed(database, run, "--steps", 2)
+    assert rltracer("success", database).stderr == "run: 1 of 2 steps not read yet.\n"
+    assert rltracer("inspect", database, "--step", 2).stderr == "run: 1 of 2 steps not read yet.\n"
+    assert rltracer("inspect", run, "--step", 2).stderr == ""  # reads what is asked for
+
+
+def test_of_many_runs_the_first_are_told(run: Path, tmp_path: Path) -> None:
+    for number in range(8):
+        shutil.copytree(run, tmp_path / "runs" / f"r{number}")
+        with (tmp_path / "runs" / f"r{number}" / TRACES.format(2)).open("a") as file:
+            file.write("{" if number else '{"broken": \n')
+    database = tmp_path / "x.sqlite"
+    indexed(database, *sorted((tmp_path / "runs").iterdir()))
+    first, *others, more = rltracer("success", database).stderr.splitlines()
+    assert first == f"r0: 1 problem: rltracer inspect {database} --run r0 --problems lists them."
+    assert [line.partition(" in the middle")[0] for line in others] == [
+        f"r{number}: 1 of 2 files ends" for number in range(1, 5)
+    ]
+    assert more == f"3 runs more, not read completely: rltracer runs {database} lists them."
+    assert rltracer("success", database, "r0").stderr == f"{first}\n"
+    assert rltracer("inspect", database).stderr.splitlines() == [first, *others, more]
 
 
 def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> None:
     listed = rltracer("runs", database).stdout.splitlines()
     command = f"rltracer inspect {database} --problems"
     assert listed[1:] == ["  1  run: 6 trajectories, read to the end, 1 problem", f"     {run}", f"  {command}"]
-    assert f"1 problem: {command} lists them." in rltracer("search", database, "word1").stderr
     note = "run: 1 problem: rltracer inspect --problems lists them."
     assert note in rltracer("export", database, "--dry-run").stdout.splitlines()
     assert TraceDataExporter(database).inspect()["notes"] == [note]
     shutil.copytree(run, run.parent / "other")
     indexed(database, run.parent / "other")
-    assert rltracer("inspect", database).stdout.splitlines()[-1] == "2 problems: --problems lists them."
+    assert rltracer("inspect", database).stderr.splitlines() == [
+        f"{name}: 1 problem: rltracer inspect {database} --run {name} --problems lists them."
+        for name in ("run", "other")
+    ]
 
 
 def test_nothing_is_said_where_nothing_is_amiss(run: Path, tmp_path: Path) -> None:
     indexed(tmp_path / "x.sqlite", run, "--fts")
-    listed = [rltracer("inspect", tmp_path / "x.sqlite", *more).stdout for more in ((), ("--step", 1), ("--hardest",))]
-    assert not any("problem" in one.lower() or "gone" in one for one in listed)
+    asked = [
+        *(("inspect", *more) for more in LISTS),
+        ("plot", "reward"),
+        ("success",),
+        ("analyze", "-o", tmp_path / "a"),
+    ]
+    listed = [rltracer(name, tmp_path / "x.sqlite", *more) for name, *more in asked]
+    assert {done.stderr for done in listed} == {""}
+    assert not any("problem" in done.stdout.lower() or "gone" in done.stdout for done in listed)
+    assert "Note:" not in (tmp_path / "a/report.md").read_text()
     assert rltracer("runs", tmp_path / "x.sqlite").stdout.splitlines()[1:] == [
         "  1  run: 6 trajectories, read completely", f"     {run}",
     ]  # fmt: skip

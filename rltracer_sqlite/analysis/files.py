@@ -31,7 +31,7 @@ def write_analysis(
     unscored = [{"run": run.run, **item._asdict()} for run in runs for item in run.unscored]
     analysis = {
         "selection": {**selection.as_dict(), "k": list(ks)},
-        "runs": [{"run": run.run, "success": run.rule, **count_scored(run)} for run in runs],
+        "runs": [{"run": run.run, "success": run.rule, **count_scored(run), "amiss": run.amiss} for run in runs],
         "windows": windows,
         "histograms": [histogram for run in runs for histogram in histograms(run, ks)],
     }

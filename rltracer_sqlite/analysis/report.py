@@ -42,6 +42,9 @@ def _run(run: RunAnalysis, ks: Sequence[int]) -> Iterable[str]:
     yield f"Success: {_text(run.rule)}. Scored: {totals['scored']:,} of {plural(totals['trajectories'], 'trajectory')}."
     if totals["unscored"]:
         yield f"Left out for want of the value that decides success: {totals['unscored']:,}, see unscored.csv."
+    if run.amiss:
+        yield ""
+        yield f"Note: {_text(run.amiss)}"
     yield ""
     yield from _table(
         ["steps", "split", "env", "prompts", "scored", "pass rate", *(f"pass@{k}" for k in ks), "all failed",

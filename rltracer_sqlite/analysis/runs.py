@@ -11,6 +11,7 @@ from ..amounts import plural
 from ..arguments import instance, shown, whole_number
 from ..index.named import run_names
 from ..index.queries import runs
+from ..index.states import amiss, run_states
 from ..passrates import PASS_BINS, SuccessRule, pass_bin
 from ..printed import short
 from ..runs import WhichRunError
@@ -21,17 +22,22 @@ from .windows import WindowSummary, summarise_windows
 
 @dataclass(frozen=True)
 class RunAnalysis:
-    """What was found of one run: `rule` is the success rule that was applied, in words."""
+    """What was found of one run: `rule` is the success rule that was applied, in words.
+
+    `amiss` says what of the run was not read, or is gone since: problems, files and steps; "" for nothing.
+    """
 
     run: str
     rule: str
     metrics: list[PromptMetric]
     windows: list[WindowSummary]
     unscored: list[UnscoredTrajectory]
+    amiss: str = ""
 
     def __repr__(self) -> str:
         counts = f"{plural(len(self.windows), 'summary')} of windows, {plural(len(self.metrics), 'prompt metric')}"
-        return f"<RunAnalysis of {short(self.run)} by {short(self.rule)}: {counts}, {len(self.unscored):,} unscored>"
+        left = f"{len(self.unscored):,} unscored" + (f"; {short(self.amiss)}" if self.amiss else "")
+        return f"<RunAnalysis of {short(self.run)} by {short(self.rule)}: {counts}, {left}>"
 
 
 def analyse_run(
@@ -53,8 +59,8 @@ def analyse_run(
     name, rule = run.name, selection.rule or SuccessRule(run.success_path, run.success_threshold)
     counts = read_counts(connection, run_id, selection)
     metrics = prompt_metrics(name, counts, end_steps(connection, run_id, selection), selection.window, ks)
-    windows = summarise_windows(metrics, ks)
-    return RunAnalysis(name, str(rule), metrics, windows, list_unscored(connection, run_id, selection))
+    windows, unscored = summarise_windows(metrics, ks), list_unscored(connection, run_id, selection)
+    return RunAnalysis(name, str(rule), metrics, windows, unscored, amiss(run_states(connection)[run_id]))
 
 
 def count_scored(run: RunAnalysis) -> dict[str, int]:

@@ -76,6 +76,9 @@ class LazyGroup(Group):
 def group() -> None:
     """See what a model actually did: browse, query and export the rollouts of an RL training run.
 
+    A command that shows figures of a run says on stderr what of it was not read: problems, files that are gone or wait
+    for the end of a line, steps.
+
     What a command writes lies in a folder that is there; none is made for it. The exit code is 0 when all went well, 1
     when something could not be read, found or written, 2 for wrong arguments, and 130 or 143 where Ctrl-C or SIGTERM
     stopped it before it was done. What goes on until it is stopped, --watch, serve and demo, is done then: 0.

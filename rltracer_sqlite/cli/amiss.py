@@ -1,36 +1,76 @@
-"""What every list of the terminal says at its end: how many problems a run has, and what its files lack."""
+"""What every command that shows figures of a run says on stderr: what of that run was not read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..amounts import plural
 from .columns import wrapped
+from .say import say
+from .visible import in_line
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
+    from ..sources.places import Root
+
+MOST_RUNS = 5  # that are told one by one
 
 
-def amiss_lines(adapter: IndexedAdapter, width: int) -> Iterator[str]:
-    """Yield what is amiss with a run: "189 problems: --problems lists them.", and files that are gone or wait."""
+def say_amiss(connection: sqlite3.Connection, place: Root, runs: Collection[int] | None = None) -> None:
+    """Say what of some runs of an index, or of all of them (None), was not read; `place` is what `inspect` takes."""
+    for line in amiss_lines(connection, place, runs):
+        say(line, err=True)
+
+
+def amiss_lines(
+    connection: sqlite3.Connection, place: Root, runs: Collection[int] | None = None, is_read_when_asked: bool = False
+) -> list[str]:
+    """Return what `say_amiss` says: a line for each run, or nothing where all was read.
+
+    Of a run that `is_read_when_asked` steps that were not read are not amiss.
+    """
+    from ..index.queries import runs as known_runs
+    from ..index.states import amiss, run_states
+
+    known, lines = known_runs(connection), []
+    states = run_states(connection)
+    for run in known:
+        which = f" --run {quote(run.name)}" if len(known) > 1 else ""
+        how = f"rltracer inspect {quote(str(place))}{which} --problems lists them"
+        row = {**states[run.id], **({"unread_steps": 0} if is_read_when_asked else {})}
+        if (runs is None or run.id in runs) and (said := amiss(row, how)):
+            lines.append(f"{in_line(run.name)}: {said}")
+    more = len(lines) - MOST_RUNS
+    if more > 1:
+        lines[MOST_RUNS:] = [
+            f"{plural(more, 'run')} more, not read completely: rltracer runs {quote(str(place))} lists them."
+        ]
+    return lines
+
+
+def say_amiss_of(adapter: IndexedAdapter) -> None:
+    """Say what of an adapter's run was not read."""
     from ..index.database import IndexFileError
-    from ..index.states import amiss_of_runs
     from ..sources.base import SourceError
 
+    place = adapter.rollout_dir if adapter.refreshes else adapter.index
     try:
-        said = amiss_of_runs(adapter.connection, {adapter.run_id})
+        lines = amiss_lines(adapter.connection, place, {adapter.run_id}, adapter.refreshes)
     except (IndexFileError, SourceError):
         return  # a run's folder of which nothing was read yet
-    if said:
-        yield from wrapped(said, width)
+    for line in lines:
+        say(line, err=True)
 
 
 def gone_lines(
     adapter: IndexedAdapter, width: int, among: Among, *step: int | None, prompts: Sequence[int] | None = None
 ) -> Iterator[str]:
-    """Yield how many of the trajectories that a list counts cannot be opened any more, and what else is amiss.
+    """Yield how many of the trajectories that a list counts cannot be opened any more.
 
     The list is of a `step`, or of all of them where none is given.
     """
@@ -40,4 +80,3 @@ def gone_lines(
     if gone:
         why = "its file is gone" if gone == 1 else "their files are gone"
         yield from wrapped(f"{gone:,} of {plural(count, 'trajectory')} counted here cannot be opened: {why}.", width)
-    yield from amiss_lines(adapter, width)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import CONTEXT, options
+from .amiss import amiss_lines
 from .numbers import From, Whole
 from .places import OUTPUT_FOLDER, RUN, TOKENIZER, check_run
 from .say import say
@@ -72,9 +73,10 @@ def command(
     rule = parse_option(success, "--success") if success else None
     try:
         selection = Selection(window or None, split, env, step_start, step_end, rule)
-        runs = [found for path in paths for found in _analyse(path, run, selection, sizes, tokenizer)]
+        parts = [_analyse(path, run, selection, sizes, tokenizer) for path in paths]
     except SuccessRuleError as error:
         raise click.ClickException(printable(f"{error}.")) from None
+    runs = [found for analyses, _ in parts for found in analyses]
     is_replaced = (output / "analysis.json").exists()
     try:
         write_analysis(output, selection, sizes, runs)
@@ -84,6 +86,8 @@ def command(
         say(_summary(analysis))
     where = f"{output} in place of an earlier analysis" if is_replaced else str(output)
     say(f"Written to {where}: report.md, prompts.csv, windows.csv and more")
+    for line in (line for _, amiss in parts for line in amiss):
+        say(line, err=True)
 
 
 def parse_ks(text: str) -> list[int]:
@@ -99,7 +103,8 @@ def parse_ks(text: str) -> list[int]:
 
 def _analyse(
     path: Root, run: str | None, selection: Selection, ks: list[int], tokenizer: str | None
-) -> list[RunAnalysis]:
+) -> tuple[list[RunAnalysis], list[str]]:
+    """Return the analyses of the runs of an index, or of a run, and what of them was not read."""
     from ..analysis import analyse_run
     from .success import chosen_runs
 
@@ -107,7 +112,8 @@ def _analyse(
     try:
         ids = [indexed] if indexed is not None else [run_id for run_id, _ in chosen_runs(connection, run)]
         _refuse_nothing(connection, ids, selection)
-        return [analyse_run(connection, run_id, selection, ks) for run_id in ids]
+        analyses = [analyse_run(connection, run_id, selection, ks) for run_id in ids]
+        return analyses, amiss_lines(connection, path, ids)
     finally:
         connection.close()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import CONTEXT, options
+from .amiss import say_amiss_of
 from .numbers import From, FromOrPlace
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
@@ -64,7 +65,12 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
 )
 @click.option("--branch", type=From(1), help="Show this branch of the trajectory, counted from 1. Default: the last.")
 @click.option("--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for files that hold token ids.")
-@click.option("--problems", is_flag=True, help="List what could not be read, and why.")
+@click.option(
+    "--problems",
+    is_flag=True,
+    help="List what was not read, and why: lines, those that are alike together, and files that wait, are gone or "
+    "were left aside. With --json each on its own, with the `state` of a file.",
+)
 @click.option("--full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def command(
@@ -116,7 +122,7 @@ def command(
         _refuse_both(**{name_of_one: asked}, trajectory=trajectory, problems=problems or None)
     if other is not None and (trajectory is None or branch is not None):
         raise click.UsageError("--with takes --trajectory, and no --branch: the last branches are compared.")
-    among = Among(split, env)
+    among, adapter = Among(split, env), None
     if trajectory is not None and other is not None:
         pair = (_adapter_of(place, name, tokenizer, trajectory), _adapter_of(place, name, tokenizer, other))
         lines = _beside(*pair, full, as_json)
@@ -127,11 +133,15 @@ def command(
     elif (step, prompt, hardest, easiest, name) == (None,) * 5 and (listed := several_runs(place, among, as_json)):
         lines = listed
     elif hardest is not None or easiest is not None:
-        lines = ranked(_adapter(place, name, tokenizer), most, easiest is not None, among, as_json)
+        adapter = _adapter(place, name, tokenizer)
+        lines = ranked(adapter, most, easiest is not None, among, as_json)
     else:
-        lines = _lists(_adapter(place, name, tokenizer), step, prompt, among, as_json)
+        adapter = _adapter(place, name, tokenizer)
+        lines = _lists(adapter, step, prompt, among, as_json)
     for line in lines:
         click.echo(line)
+    if adapter is not None:
+        say_amiss_of(adapter)
 
 
 def _refuse_both(**asked: object) -> None:

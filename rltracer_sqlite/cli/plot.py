@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import CONTEXT, options
+from .amiss import say_amiss
 from .columns import screen_width, wrapped
 from .numbers import From, Whole
 from .places import FILE, OUTPUT, refuse_swapped
@@ -68,8 +69,8 @@ def command(
 
     CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. Without a file the chart is
     drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
-    printed, with tabs between the values. A file of the same name is replaced; where there is nothing to draw, none is
-    written.
+    printed, with tabs between the values. A file of the same name is replaced; where there is nothing to draw,
+    none is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
@@ -95,12 +96,14 @@ def command(
         try:
             drawn = _drawn(connection, name, filters, output is None and writes_to_terminal())
             if not drawn.rows:
+                say_amiss(connection, database, {run_id})
                 raise click.ClickException(printable(_why_nothing(connection, run_id)))
             lines = _printed(drawn) if output is None else _written(drawn, output, theme or "light", scale or 2.0)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
-    for line in lines:
-        click.echo(line)
+        for line in lines:
+            click.echo(line)
+        say_amiss(connection, database, {run_id})
 
 
 def _refuse_unused(output: Path | None, theme: str | None, scale: float | None) -> None:

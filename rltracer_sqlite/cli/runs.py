@@ -12,6 +12,7 @@ import click
 
 from ..amounts import plural, ranges
 from . import CONTEXT
+from .amiss import say_amiss
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
 from .places import FILE, RUN
 from .say import say
@@ -94,7 +95,6 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
     from ..index.database import open_index
     from ..index.lists import run_facts
     from ..index.queries import runs
-    from ..index.states import amiss_of_runs
     from ..sources.base import SourceError
     from ..sources.places import is_database
 
@@ -106,13 +106,21 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
         if len(facts) > 1 and not any(fact["trajectories"] for fact in facts) and not among.is_all:
             ids = [fact["run_id"] for fact in facts]
             raise SourceError(lacking(connection, ids, split=among.split, env=among.env)[1])
-        said = amiss_of_runs(connection)
     if len(facts) < 2:
         return None
-    return map(json_line, facts) if as_json else _lines(place, facts, among, said)
+    return _then_amiss(map(json_line, facts) if as_json else _lines(place, facts, among), place)
 
 
-def _lines(place: Path, facts: list[dict[str, Any]], among: Among, said_of_files: str) -> Iterator[str]:
+def _then_amiss(lines: Iterator[str], place: Path) -> Iterator[str]:
+    """Yield the lines of a list; then say what of its runs was not read."""
+    from ..index.database import open_index
+
+    yield from lines
+    with closing(open_index(place)) as connection:
+        say_amiss(connection, place)
+
+
+def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[str]:
     screen = screen_width()
     steps_of = [ranges(fact["steps"]) or "–" for fact in facts]
     head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
@@ -131,8 +139,6 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among, said_of_files
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>6}"
         yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
-    if said_of_files:
-        yield from wrapped(said_of_files, screen)
 
 
 def _by(facts: list[dict[str, Any]], name: str) -> str:

@@ -14,6 +14,7 @@ import click
 
 from ..amounts import plural
 from . import CONTEXT, options
+from .amiss import say_amiss
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
 from .places import FILE, refuse_swapped
@@ -123,7 +124,6 @@ def _among(connection: sqlite3.Connection, steps: tuple[int | None, int | None],
 
 def _found(connection: sqlite3.Connection, database: Path, query: str, among: Among, limit: int) -> Iterator[Found]:
     """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
-    from ..index.states import amiss_of_runs
     from ..roots import Roots
     from ..search import find, text_coverage
     from ..sources.base import SourceError
@@ -138,9 +138,7 @@ def _found(connection: sqlite3.Connection, database: Path, query: str, among: Am
     if coverage.later:
         later = f"{plural(coverage.later, 'trajectory')} came later, or could not be read, and cannot be found yet"
         say(f"{later}: rltracer fts {quote(str(database))} adds what is new.", err=True)
-    runs = None if among.run_id is None else {among.run_id}
-    if said := amiss_of_runs(connection, runs, f"rltracer inspect {quote(str(database))} --problems lists them"):
-        say(said, err=True)
+    say_amiss(connection, database, None if among.run_id is None else {among.run_id})
     if errors and None not in errors:
         raise SourceError(f"No record that was found can be read. {sorted(filter(None, errors))[0]}")
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from .amiss import amiss_lines
 from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
 from .covered import in_words, refuse_nothing, scoring
 from .prompts import prompts_of_step, step_words
@@ -49,8 +48,6 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     if any(fact["trajectories"] is None for fact in places):
         how = "--step N reads one, " if adapter.refreshes else ""
         yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)
-    if steps != [None]:  # the list of prompts below says it too
-        yield from amiss_lines(adapter, width)
     if steps == [None]:
         yield from prompts_of_step(adapter, None, among, as_json=False)
 

@@ -10,6 +10,7 @@ import click
 
 from ..amounts import plural
 from . import CONTEXT
+from .amiss import say_amiss
 from .places import FILE, refuse_swapped
 from .say import say
 from .visible import in_line, printable
@@ -52,6 +53,7 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     with closing(open_index(database)) as connection:
         for run_id in ids:
             say(_state(connection, run_id))
+        say_amiss(connection, database, ids)
 
 
 def parse_option(text: str, option: str) -> SuccessRule:

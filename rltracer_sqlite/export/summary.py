@@ -53,7 +53,7 @@ def _amiss(selection: Selection) -> list[str]:
     notes = []
     for run in selection.runs:
         row = run_states(selection.scratch.attach(run), "source")[run.id]
-        if said := amiss(row, "rltracer inspect --problems lists them"):
+        if said := amiss(row):
             notes.append(f"{run.name}: {said}")
     return list(dict.fromkeys(notes))
 

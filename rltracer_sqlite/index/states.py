@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..amounts import plural
 
 COMPLETE = "read completely"
 ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row
-LISTS_THEM = "--problems lists them"
+LISTS_THEM = "rltracer inspect --problems lists them"
 WAITING = "{} in the middle of a line"  # a line is read when its newline is there, and its file may never get one
 # What is said of files by their state, of one and of several.
 FILES = {
@@ -59,19 +59,13 @@ def problem_words(row: Mapping[str, Any]) -> list[str]:
 
 
 def amiss(row: Mapping[str, Any], how: str = LISTS_THEM) -> str:
-    """Return in one line what every list of a run says: its problems and how they are listed, and its files' states.
+    """Return in one line what is said wherever figures of a run are: what of it was not read, and `how` to list it.
 
     "" where nothing is amiss; `row` as in `state_words`.
     """
-    problems = [f"{words}: {how}" for words in problem_words(row)]
-    said = "; ".join([*problems, *file_words(row)])
-    return f"{said}." if said else ""
-
-
-def amiss_of_runs(connection: sqlite3.Connection, runs: Collection[int] | None = None, how: str = LISTS_THEM) -> str:
-    """Return what is amiss with some runs of an index, or with all of them (None), as `amiss` says it of one."""
-    rows = [row for number, row in run_states(connection).items() if runs is None or number in runs]
-    return amiss({name: sum(row[name] for row in rows) for name in ("files", "problems", *FILES)}, how)
+    said = "; ".join([*problem_words(row), *file_words(row)])
+    steps = f"{row['unread_steps']:,} of {plural(row['steps'], 'step')} not read yet." if row["unread_steps"] else ""
+    return " ".join(filter(None, (f"{said}: {how}." if said else "", steps)))
 
 
 def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int, dict[str, int]]:
