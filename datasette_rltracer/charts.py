@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_rows, load_spec, plan_query
 from rltracer_sqlite.charts.data import Span, finite, span_query
 from rltracer_sqlite.charts.render import chart_content
+from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from . import compat
@@ -118,13 +119,14 @@ async def chart_json(datasette: Datasette, request: Request) -> Response:
         filters = _filters(request, run["id"])
         chart = _chart(datasette, database, request, filters)
         query, rows = await _rows(datasette, database, chart, filters)
+        description = await _described(datasette, database, chart, query, rows)
     except (BadRequest, Forbidden, NotFound) as error:
         return Response.json({"ok": False, "error": str(error)}, status=error.status)
     except QueryInterrupted:
         return Response.json({"ok": False, "error": "its query took longer than sql_time_limit_ms allows"}, status=503)
     may_query = await compat.can_execute_sql(datasette, request.actor, database)
     content = {
-        **chart_content(chart, rows, describe_rows(chart, rows)),
+        **chart_content(chart, rows, description),
         "ok": True,
         "window": query.window,
         "links": _links(datasette, database, chart, filters, query),
@@ -146,6 +148,15 @@ async def _rows(
         raise BadRequest(str(error)) from None
     found = await datasette.execute(database, query.sql, query.parameters, truncate=False)
     return query, [finite(bounded(row)) for row in found.rows]
+
+
+async def _described(datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]]) -> str:
+    """Return a chart in words, with the success rule behind it and how many trajectories that leaves unscored."""
+    said, scoring = describe_rows(chart, rows), scoring_query(chart, query)
+    if not rows or scoring is None:
+        return said
+    row = (await datasette.execute(database, *scoring)).first()
+    return said if row is None else f"{said} {scoring_words(**bounded(row))}"
 
 
 def _links(datasette: Datasette, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:

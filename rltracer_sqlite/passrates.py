@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .amounts import plural
 from .arguments import as_number, is_text, shown
 from .index.columns import resolve_path
 from .index.views import WINDOW_SIZES as WINDOW_SIZES
@@ -37,6 +38,13 @@ class SuccessRule:
 
     def __str__(self) -> str:
         return f"{self.path} >= {self.threshold:g}"
+
+
+def unscored_words(trajectories: int, scored: int) -> str:
+    """Return how many of some trajectories a success rule leaves unscored."""
+    if scored == trajectories:
+        return "all scored"
+    return f"{trajectories - scored:,} of {plural(trajectories, 'trajectory')} unscored"
 
 
 def parse_rule(text: str) -> SuccessRule:

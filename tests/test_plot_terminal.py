@@ -16,6 +16,7 @@ from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.index.database import open_index
 from tests.commands import rltracer, sentence
 from tests.index_factory import make_index
+from tests.indexing import rows as rows_by_sql
 
 WIDE = "日本語の環境" * 8
 
@@ -98,3 +99,42 @@ def test_in_a_terminal_it_is_drawn_and_said_in_words(demo: Path, monkeypatch: py
     assert shown[0] == "Pass rate over steps, train; bars from 0 to 1"
     assert shown[2].split()[:3] == ["step", "1", "0.211"]
     assert shown[10].startswith("  Pass rate, train: 21.1% at step 1, 84.2% at")
+
+
+RATED = ("pass_rate", "histogram", "difficulty", "zero_variance")
+CHOICES: list[tuple[dict[str, str], str]] = [
+    ({}, "1"),
+    ({"--split": "train"}, "split = 'train'"),
+    ({"--split": "eval", "--env": "word-problems"}, "split = 'eval' and env = 'word-problems'"),
+    ({"--split": "train", "--step-start": "2", "--step-end": "3"}, "split = 'train' and step between 2 and 3"),
+]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize(("chosen", "where"), CHOICES, ids=["all", "split", "env", "steps"])
+def test_a_chart_of_pass_rates_names_the_rule_and_counts_the_unscored(
+    demo: Path, chart: str, chosen: dict[str, str], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    done = rltracer("plot", demo / "x.sqlite", chart, *sum(chosen.items(), ()), is_terminal=True)
+    if chart in ("histogram", "difficulty", "zero_variance") and not chosen:
+        where = "split = 'train'"  # they are of one split
+    sql = f"select sum(success is null), count(*) from trajectories where {where}"
+    [(unscored, count)] = rows_by_sql(demo / "x.sqlite", sql)
+    scored = f"{unscored} of {count} trajectories unscored" if unscored else "all scored"
+    said = f"Success: metrics.correct_final_label >= 1; {scored}."
+    assert done.stdout.splitlines()[-1].endswith(said) == (chart in RATED)
+    assert ("Success:" in done.stdout) == (chart in RATED)
+
+
+def test_a_file_says_it_too_and_where_steps_are_missing_counts_what_is_drawn(tmp_path: Path) -> None:
+    steps: list[int | None] = [1, 2, None]
+    index = make_index(
+        tmp_path / "x.sqlite",
+        [{"step": step, "prompt": f"p{step}", "reward": reward} for step in steps for reward in (1.0, 0.0, None)],
+    )
+    said = "Success: reward >= 1; {} of {} trajectories unscored."
+    for chart, counts in (("pass-rate", (2, 6)), ("histogram", (3, 9))):
+        done = rltracer("plot", index, chart, "-o", tmp_path / "x.html")
+        assert said.format(*counts) in " ".join(done.stdout.split())
+        assert said.format(*counts) in (tmp_path / "x.html").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import plural
+from ..passrates import unscored_words
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -44,9 +44,7 @@ def rule_of(adapter: IndexedAdapter) -> str:
 def unscored(facts: Sequence[dict[str, Any]]) -> str:
     """Return how many trajectories of these rows the rule leaves unscored."""
     count, scored = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "scored"))
-    if scored == count:
-        return "all scored"
-    return f"{count - scored:,} of {plural(count, 'trajectory')} unscored"
+    return unscored_words(count, scored)
 
 
 def refuse_nothing(adapter: IndexedAdapter, among: Among, step: int | None = None) -> None:

@@ -69,7 +69,8 @@ def command(
 
     CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. Without a file the chart is
     drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
-    printed, with tabs between the values. A file of the same name is replaced; where there is nothing to draw,
+    printed, with tabs between the values. Beneath it stands what it says in words, of pass rates with the success rule
+    and how many trajectories that leaves unscored. A file of the same name is replaced; where there is nothing to draw,
     none is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
@@ -176,6 +177,7 @@ def _refuse_nothing(connection: sqlite3.Connection, run_id: int, **asked: Any) -
 def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_terminal: bool) -> Drawn:
     """Return a chart with its rows, of as many windows as its drawing has, or the terminal. Raises ChartError."""
     from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
+    from ..charts.scoring import scoring_query, scoring_words
     from .bars import TABLES
 
     provide_square_root(connection)
@@ -183,7 +185,10 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
     span = find_span(connection, filters.run_id)
     query = plan_query(chart, filters, span, most)
     rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
-    return Drawn(chart, rows, describe_rows(chart, rows), query.parameters["split"], query.window, usual)
+    description = describe_rows(chart, rows)
+    if rows and (scoring := scoring_query(chart, query)):
+        description += f" {scoring_words(*connection.execute(*scoring).fetchone())}"
+    return Drawn(chart, rows, description, query.parameters["split"], query.window, usual)
 
 
 def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:
