@@ -22,6 +22,7 @@ from .printed import short
 from .roots import Roots, allowed_tokenizer
 from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run
+from .scores import Scores
 from .sources import missing, source_for, source_named
 from .sources.base import LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, real_place, relist
@@ -37,7 +38,7 @@ class Adapter(Protocol):
     """One run of some training system. Anybody may implement these five methods, without our index.
 
     One that also has `prompt_scores(step)` and `step_scores(step)`, as IndexedAdapter, gives prompt groups and steps
-    their pass rates.
+    their pass rates: (scored, successes) will do, and mean reward, split and environment may follow, as in `Scores`.
     """
 
     @property
@@ -132,20 +133,24 @@ class IndexedAdapter:
         with self._lock:
             return queries.list_prompts(self.connection, self.run_id, step_number(step))
 
-    def prompt_scores(self, step: int | None) -> dict[str, tuple[int, int]]:
-        """Return, by the key of each prompt of a step, how many trajectories are scored, and how many are successes."""
+    def prompt_scores(self, step: int | None) -> dict[str, Scores]:
+        """Return what the index knows of each prompt of a step, by its key."""
+        from .index.lists import group_facts
+
         with self._lock:
-            return queries.prompt_scores(self.connection, self.run_id, step_number(step))
+            facts = group_facts(self.connection, self.run_id, step_number(step))
+        return {key: Scores(*(fact[name] for name in Scores._fields)) for key, fact in facts.items()}
 
-    def step_scores(self, step: int | None) -> tuple[int, int] | None:
-        """Return how many trajectories of a step are scored, and how many are successes, without opening a shard.
+    def step_scores(self, step: int | None) -> Scores | None:
+        """Return what the index knows of a step, without opening a shard.
 
-        They are those of train, where the step has any of it. None where the index knows nothing of the step yet.
+        It is of train, where the step has any of it. None where the index knows nothing of the step yet.
         """
         with self._lock:
             if not self.index.exists() or (run_id := self._known_run()) is None:
                 return None
-            return queries.step_scores(self.connection, run_id, step_number(step))
+            known = queries.step_scores(self.connection, run_id, step_number(step))
+        return None if known is None else Scores(*known)
 
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""

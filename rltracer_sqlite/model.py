@@ -12,6 +12,7 @@ from .amounts import listed, plural, ranges
 from .arguments import LARGEST, shown, step_number, text, whole_number
 from .messages import prompt_context
 from .printed import short
+from .scores import Scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,7 +52,9 @@ class PromptGroup:
     is not train. `preview` is the beginning of the prompt's text in one line. `step` is None where there is no step.
 
     `scored` trajectories have a value that decides success by the run's rule, and `successes` of them are successes.
-    Both come from the index, without reading a record, and are None for an adapter without `prompt_scores`.
+    `reward_mean` is the mean total reward of those that have one, scored or not; None where none has. `split` (train or
+    eval) and `env` (the environment) are None where they are not recorded, and `env` where the prompt is of several.
+    These come from the index, without reading a record, and are None for an adapter without `prompt_scores`.
     """
 
     adapter: Adapter = field(repr=False)
@@ -61,6 +64,9 @@ class PromptGroup:
     preview: str
     scored: int | None = None
     successes: int | None = None
+    reward_mean: float | None = None
+    split: str | None = None
+    env: str | None = None
 
     def __repr__(self) -> str:
         counted = plural(self.count, "trajectory")
@@ -95,9 +101,9 @@ class PromptGroup:
 class RolloutStep:
     """One training step; `number` is None for the trajectories of a run without steps.
 
-    `scored`, `successes` and `pass_rate` are what the index knows when it is asked, without reading a file: those of
-    the split train, where the step has any of it, else of its first split by name. They are None for a step that has
-    not been read yet, which `prompts()` does, and for an adapter without `step_scores`.
+    `scored`, `successes`, `pass_rate` and `reward_mean` are what the index knows when it is asked, without reading a
+    file: those of the split train, where the step has any of it, else of its first split by name. They are None for a
+    step that has not been read yet, which `prompts()` does, and for an adapter without `step_scores`.
     """
 
     adapter: Adapter = field(repr=False)
@@ -110,22 +116,28 @@ class RolloutStep:
     @property
     def scored(self) -> int | None:
         """How many trajectories have a value that decides success by the run's rule."""
-        return self._scores()[0]
+        return None if (known := self._scores()) is None else known.scored
 
     @property
     def successes(self) -> int | None:
         """How many of the scored trajectories are successes."""
-        return self._scores()[1]
+        return None if (known := self._scores()) is None else known.successes
 
     @property
     def pass_rate(self) -> float | None:
         """The share of successes among the scored trajectories; None where none is scored, or it is not known."""
-        scored, successes = self._scores()
-        return successes / scored if scored and successes is not None else None
+        known = self._scores()
+        return known.successes / known.scored if known and known.scored else None
 
-    def _scores(self) -> tuple[int | None, int | None]:
-        known = getattr(self.adapter, "step_scores", None)
-        return (known(self.number) if known else None) or (None, None)
+    @property
+    def reward_mean(self) -> float | None:
+        """The mean total reward of the trajectories that have one; None where none has, or it is not known."""
+        return None if (known := self._scores()) is None else known.reward_mean
+
+    def _scores(self) -> Scores | None:
+        ask = getattr(self.adapter, "step_scores", None)
+        known = ask(self.number) if ask else None
+        return None if known is None else Scores(*known)
 
     def prompts(self) -> list[PromptGroup]:
         """Return the prompt groups of the step, in the order of their first trajectories; [] where there is none.
@@ -136,11 +148,9 @@ class RolloutStep:
         self.adapter.ensure_step_indexed(self.number)  # type: ignore[arg-type]
         listed = self.adapter.list_prompts(self.number)  # type: ignore[arg-type]
         known = getattr(self.adapter, "prompt_scores", None)
-        scores: Mapping[str, tuple[int, int]] = known(self.number) if known else {}
+        scores: Mapping[str, tuple[Any, ...]] = known(self.number) if known else {}
         return [
-            PromptGroup(
-                self.adapter, self.number, key, count, self._preview(key, preview), *scores.get(key, (None, None))
-            )
+            PromptGroup(self.adapter, self.number, key, count, self._preview(key, preview), *scores.get(key, ()))
             for key, count, preview in listed
         ]
 

@@ -192,10 +192,13 @@ select
     d.passed
 from drawn d join prompt_groups g on g.id = d.group_id join prompts p on p.id = g.prompt_id order by d.n;
 create temp table counted as
-select prompt_group_id, count(*) as n, sum(success) as c, avg(reward) as mean, min(reward) as low, max(reward) as high
+select
+    prompt_group_id, count(*) as n, sum(success) as c, count(reward) as rewarded, avg(reward) as mean,
+    min(reward) as low, max(reward) as high
 from trajectories group by prompt_group_id order by prompt_group_id;
-update prompt_groups set trajectories = n, scored = n, successes = c, reward_mean = mean, reward_min = low,
-    reward_max = high from counted where counted.prompt_group_id = prompt_groups.id;
+update prompt_groups set trajectories = n, scored = n, successes = c, rewarded = counted.rewarded,
+    reward_mean = mean, reward_min = low, reward_max = high
+from counted where counted.prompt_group_id = prompt_groups.id;
 update trajectories set group_pass_rate = g.pass_rate from prompt_groups g where g.id = trajectories.prompt_group_id;
 insert into steps (run_id, step, split, indexed_at, trajectories, prompt_groups, scored, successes)
 select :run, step, split, '2026-01-01T00:00:00Z', sum(trajectories), count(*), sum(scored), sum(successes)

@@ -59,8 +59,24 @@ def value(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
     return only
 
 
+def without_rewarded(database: Path) -> None:
+    """Make an index what it was before it counted the trajectories of a group that have a reward."""
+    connection = sqlite3.connect(database)
+    connection.executescript(
+        """
+        drop view prompt_pass_rates;
+        alter table prompt_groups drop column rewarded;
+        create view prompt_pass_rates as select 1 as run_id;
+        delete from _sqlite_migrations where name = 'm003_rewarded';
+        pragma user_version = 2;
+        """
+    )
+    connection.close()
+
+
 def without_tools(database: Path) -> None:
     """Make an index what it was before it had the names of tools."""
+    without_rewarded(database)
     connection = sqlite3.connect(database)
     connection.executescript(
         """

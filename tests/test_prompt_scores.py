@@ -1,4 +1,4 @@
-"""What the index knows of a step, a prompt group and a trajectory in Python: scored, successes, pass rate, success."""
+"""What the index knows of a step, a prompt group and a trajectory in Python: pass rate, mean reward, split, success."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite import RLTracer, Trajectory
+from tests.commands import inspected
 from tests.export_runs import indexed, rollout, write_steps
-from tests.indexing import index
+from tests.indexing import index, rows, without_rewarded
 
 
 class Foreign:
@@ -71,6 +72,35 @@ def test_a_step_has_the_pass_rate_of_train_where_it_has_any_of_it(tmp_path: Path
         assert [step_facts(tracer, number) for number in (1, 2, 3)] == [(2, 1, 0.5), (1, 1, 1.0), (0, 0, None)]
 
 
+def test_a_prompt_group_knows_its_split_environment_and_mean_reward(tmp_path: Path) -> None:
+    math, code = {"env_name": "math"}, {"env_name": "code"}
+    asked = [rollout("a", info=math), rollout("b", passed=False, info=math), rollout("f", "Hm?", info=code)]
+    write_steps(tmp_path / "run", {1: [*asked, rollout("c", passed=None, info=math)]})
+    write_steps(tmp_path / "run", {1: [rollout("d", info=code), rollout("e", info=math)]}, "eval")
+    with RLTracer(tmp_path / "run") as tracer:
+        found = [(one.preview, one.split, one.env, one.count, one.reward_mean) for one in tracer.step(1).prompts()]
+        assert sorted(found, key=str) == [
+            ("6 * 7?", "eval", None, 2, 1.0), ("6 * 7?", "train", "math", 3, 0.5), ("Hm?", "train", "code", 1, 1.0)
+        ]  # fmt: skip
+        assert tracer.step(1).reward_mean == pytest.approx(2 / 3)
+
+
+def test_an_index_from_before_the_mean_reward_of_a_prompt_gets_it_without_reading_a_file(tmp_path: Path) -> None:
+    asked = [rollout("a"), rollout("b", passed=False), rollout("c", passed=None)]
+    database = indexed(tmp_path, {1: asked, 2: [rollout("d"), rollout("e", "Other?", passed=None)]})
+    kept = "select preview, reward_mean from prompt_pass_rates order by preview"
+    groups = "select id, rewarded from prompt_groups order by id"
+    before = rows(database, groups)
+    assert rows(database, kept) == [("6 * 7?", pytest.approx(2 / 3)), ("Other?", None)]
+    without_rewarded(database)
+    assert inspected(database, "--step", "1").returncode == 0
+    with RLTracer(database) as tracer:
+        assert [one.reward_mean for one in tracer.step(1).prompts()] == [0.5]
+    assert index(database, tmp_path / "run").read_shards == 0
+    assert rows(database, kept) == [("6 * 7?", pytest.approx(2 / 3)), ("Other?", None)]
+    assert rows(database, groups) == before == [(1, 2), (2, 1), (3, 0)]
+
+
 def test_a_trajectory_knows_whether_it_is_a_success(tracer: RLTracer) -> None:
     found = {
         one.metadata["uid"]: one.metadata["success"]
@@ -93,5 +123,7 @@ def test_an_adapter_of_ones_own_may_know_it() -> None:
         def step_scores(self, step: int) -> tuple[int, int]:
             return 8, 2
 
+    [group] = RLTracer(Scoring()).step(1).prompts()
+    assert (group.split, group.env, group.reward_mean, RLTracer(Scoring()).step(1).reward_mean) == (None,) * 4
     assert step_facts(RLTracer(Scoring())) == (8, 2, 0.25)
     assert facts(RLTracer(Scoring())) == {"What?": (4, 4, 1, 0.25)}

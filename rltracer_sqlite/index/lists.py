@@ -113,15 +113,20 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
 def group_facts(
     connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL
 ) -> dict[str, dict[str, Any]]:
-    """Return number, split, count, pass rate and mean reward of a step's prompts, by the keys of `list_prompts`."""
+    """Return number, split, env, counts, pass rate and mean reward of a step's prompts, by the keys of `list_prompts`.
+
+    `env` is None where a prompt is of several.
+    """
     rows = table_rows(
         connection,
         f"""
-        select p.key, p.task, g.split, p.id as prompt_id, sum(g.trajectories) as trajectories,
-            sum(g.scored) as scored, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
-            sum(g.reward_mean * g.rewarded) / sum(iif(g.reward_mean is null, 0, g.rewarded)) as reward_mean
+        select p.key, p.task, g.split, iif(count(distinct ifnull(g.env, '')) = 1, max(g.env), null) as env,
+            p.id as prompt_id, sum(g.trajectories) as trajectories, sum(g.scored) as scored,
+            sum(g.successes) as successes, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
+            sum(g.reward_mean * g.rewards) / sum(iif(g.reward_mean is null, 0, g.rewards)) as reward_mean
         from (
-            select g.*, (select count(t.reward) from trajectories t where t.prompt_group_id = g.id) as rewarded
+            -- Not prompt_groups.rewarded: reading an older index does not add it.
+            select g.*, (select count(t.reward) from trajectories t where t.prompt_group_id = g.id) as rewards
             from prompt_groups g where g.run_id = :run and g.step is :step and {SPLIT} and {ENV}
         ) g join prompts p on p.id = g.prompt_id
         group by p.id, g.split

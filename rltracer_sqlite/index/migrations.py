@@ -51,7 +51,25 @@ def m002_tools(connection: sqlite3.Connection) -> None:
     )
 
 
-HISTORY = [m001_initial, m002_tools]
+def m003_rewarded(connection: sqlite3.Connection) -> None:
+    """Add how many trajectories of a group have a reward, from the rows, and with it the mean reward of a prompt."""
+    if any(row[1] == "rewarded" for row in connection.execute("pragma table_xinfo(prompt_groups)")):
+        return  # a new index has it from the start
+    connection.execute("alter table prompt_groups add column rewarded integer not null default 0")
+    connection.execute(
+        """
+        update prompt_groups set rewarded = counted.rewarded from (
+            select prompt_group_id, count(reward) as rewarded from trajectories group by prompt_group_id
+        ) counted where counted.prompt_group_id = prompt_groups.id
+        """
+    )
+    connection.execute("drop view if exists prompt_pass_rates")
+    for statement in statements(VIEWS):
+        if statement.startswith("create view prompt_pass_rates "):
+            connection.execute(statement)
+
+
+HISTORY = [m001_initial, m002_tools, m003_rewarded]
 
 
 def create(connection: sqlite3.Connection) -> None:

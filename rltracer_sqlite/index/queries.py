@@ -157,32 +157,23 @@ def list_prompts(connection: sqlite3.Connection, run_id: int, step: int | None) 
     return [(group_key(key, task, split), count, preview) for key, task, split, count, preview in rows]
 
 
-def prompt_scores(connection: sqlite3.Connection, run_id: int, step: int | None) -> dict[str, tuple[int, int]]:
-    """Return by the key of `list_prompts` how many trajectories of a prompt are scored, and how many are successes."""
-    rows = connection.execute(
-        """
-        select p.key, p.task, g.split, sum(g.scored), sum(g.successes)
-        from prompt_groups g join prompts p on p.id = g.prompt_id
-        where g.run_id = ? and g.step is ? group by p.id, g.split
-        """,
-        (run_id, step),
-    )
-    return {group_key(key, task, split): (scored, successes) for key, task, split, scored, successes in rows}
-
-
-def step_scores(connection: sqlite3.Connection, run_id: int, step: int | None) -> tuple[int, int] | None:
-    """Return how many trajectories of a step are scored, and how many are successes: of train where it has any of it.
+def step_scores(
+    connection: sqlite3.Connection, run_id: int, step: int | None
+) -> tuple[int, int, float | None, str | None] | None:
+    """Return how many trajectories of a step are scored, how many are successes, their mean reward, and the split that
+    these are of: train where the step has any of it.
 
     Else it is the first split by name, as everywhere; None where nothing of the step has been read.
     """
     row = connection.execute(
         """
-        select scored, successes from steps where run_id = ? and step is ? and indexed_at is not null
+        select scored, successes, reward_mean, split from steps
+        where run_id = ? and step is ? and indexed_at is not null
         order by split is not ?, ifnull(split, '') limit 1
         """,
         (run_id, step, DEFAULT_SPLIT),
     ).fetchone()
-    return None if row is None else (row[0], row[1])
+    return None if row is None else tuple(row)
 
 
 def group_key(key: str, task: str, split: str | None) -> str:

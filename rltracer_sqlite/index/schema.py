@@ -83,6 +83,7 @@ create table prompt_groups (
     trajectories integer not null default 0, -- how many trajectories were sampled
     scored integer not null default 0,       -- trajectories whose success is known
     successes integer not null default 0,    -- trajectories that succeeded
+    rewarded integer not null default 0,     -- trajectories that have a reward
     reward_mean real,                  -- mean of the total reward
     reward_min real,                   -- smallest total reward
     reward_max real,                   -- largest total reward

@@ -16,7 +16,7 @@ with means as (
     select prompt_group_id, avg(reward) as mean from trajectories
     where prompt_group_id in (select value from json_each(:groups)) group by prompt_group_id
 )
-select count(*), count(t.success), coalesce(sum(t.success), 0), m.mean, min(t.reward), max(t.reward),
+select count(*), count(t.success), coalesce(sum(t.success), 0), count(t.reward), m.mean, min(t.reward), max(t.reward),
     avg((t.reward - m.mean) * (t.reward - m.mean)), t.prompt_group_id
 from trajectories t join means m on m.prompt_group_id = t.prompt_group_id
 group by t.prompt_group_id
@@ -35,11 +35,11 @@ def refresh_groups(connection: sqlite3.Connection, group_ids: Iterable[int] | No
         rows = connection.execute(GROUP_STATISTICS, {"groups": groups}).fetchall()
         connection.executemany(
             """
-            update prompt_groups set trajectories = ?, scored = ?, successes = ?, reward_mean = ?, reward_min = ?,
-                reward_max = ?, reward_std = ? where id = ?
+            update prompt_groups set trajectories = ?, scored = ?, successes = ?, rewarded = ?, reward_mean = ?,
+                reward_min = ?, reward_max = ?, reward_std = ? where id = ?
             """,
             # The spread is exactly 0 where all rewards are equal, whatever rounding says.
-            [(*row[:6], 0.0 if row[4] is not None and row[4] == row[5] else _root(row[6]), row[7]) for row in rows],
+            [(*row[:7], 0.0 if row[5] is not None and row[5] == row[6] else _root(row[7]), row[8]) for row in rows],
         )
         connection.execute(
             """

@@ -37,6 +37,7 @@ VIEW_COLUMNS = {
     "prompt_pass_rates": {
         "steps": "in how many steps the prompt was sampled",
         "pass_rate": "successes / scored, over all steps; null: unscored, which sorts before 0",
+        "reward_mean": "mean of the total reward, over all steps",
     },
     "step_summary": {
         "run": "the run's name",
@@ -96,7 +97,8 @@ select
     cast(sum(g.trajectories) as integer) as trajectories,
     cast(sum(g.scored) as integer) as scored,
     cast(sum(g.successes) as integer) as successes,
-    cast(sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as real) as pass_rate
+    cast(sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as real) as pass_rate,
+    cast(sum(g.reward_mean * g.rewarded) / nullif(sum(g.rewarded), 0) as real) as reward_mean
 from prompt_groups g join prompts p on p.id = g.prompt_id
 group by g.run_id, g.split, g.env, g.prompt_id;
 
