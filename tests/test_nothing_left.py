@@ -30,6 +30,7 @@ def database(tmp_path: Path) -> Path:
         {"uid": f"u{n}", "step": n, "env": env, "split": "train", "reward": 0.5, "turns": 2}
         for n, env in enumerate(["math", "code", "code"])
     ]
+    rows.append({"uid": "e", "step": 0, "env": "x", "split": "eval", "reward": 0.5, "turns": 2})
     return make_index(tmp_path / "x.sqlite", rows)
 
 
@@ -77,6 +78,74 @@ def test_several_environments_are_exported(database: Path) -> None:
     line = ["export", database, "--dry-run", "--acceptance", "any", "--env"]
     assert "\nSelected 2 trajectories" in rltracer(*line, "code").stdout
     assert "\nSelected 3 trajectories" in rltracer(*line, "code", "--env", "math").stdout
+
+
+NO_MATHS = "The run demo has no trajectory with env maths. It has env code, math, x. Did you mean math?"
+
+
+@pytest.mark.parametrize(
+    "options", [["--env", "maths"], ["--env", "code", "--env", "maths"], ["--field", "env=x,maths"]]
+)
+@pytest.mark.parametrize("output", [["--dry-run"], ["-o", "o.jsonl"]])
+def test_an_environment_that_no_run_has_is_refused_beside_others_too(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], output: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sentence(rltracer("export", database, *output, "--acceptance", "any", *options)) == NO_MATHS
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_an_environment_of_one_of_several_runs_is_enough(database: Path, tmp_path: Path) -> None:
+    other = make_index(tmp_path / "y.sqlite", [{"uid": "b", "step": 0, "env": "bash", "reward": 1.0}])
+    line = ["export", database, other, "--dry-run", "--acceptance", "any", "--env", "math", "--env"]
+    assert "\nSelected 2 trajectories" in rltracer(*line, "bash").stdout
+    said = sentence(rltracer(*line, "bush", "--env", "basic"))
+    assert said == (
+        "None of the 2 runs has a trajectory with env bush, basic. They have env bash, code, math, x. "
+        "Did you mean bash?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("stop_condition=stop,stopp", "No trajectory has stop_condition stopp. Did you mean stop?"),
+        ("stop_condition=stop,zzz,qqq", "No trajectory has stop_condition zzz or qqq."),
+        ("tools=bash,bsh", "No trajectory has tools bsh. Did you mean bash?"),
+        ("stop_condition=stop", None),
+        ("turns=2,99", None),
+    ],
+)
+def test_a_value_that_no_trajectory_has_is_told_beside_others(tmp_path: Path, field: str, said: str | None) -> None:
+    row = {"uid": "a", "step": 0, "reward": 1.0, "turns": 2, "stop_condition": "stop", "tools": '["bash"]'}
+    database = make_index(tmp_path / "x.sqlite", [row])
+    told = rltracer("export", database, "--dry-run", "--field", field)
+    assert (told.returncode, told.stdout.splitlines()[-1].startswith("Selected 1 ")) == (0, said is None)
+    assert said is None or told.stdout.splitlines()[-1] == said
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (["inspect", "--env", "maths"], "math"),
+        (["inspect", "--split", "trian"], "train"),
+        (["plot", "pass-rate", "--env", "maths"], "math"),
+        (["analyze", "-o", "out", "--split", "trian"], "train"),
+        (["search", "words", "--env", "maths"], "math"),
+        (["export", "--dry-run", "--run", "demmo"], "demo"),
+    ],
+)
+def test_what_was_meant_is_asked(database: Path, line: list[str], meant: str) -> None:
+    if line[0] == "search":
+        rltracer("fts", database)
+    done = rltracer(line[0], database, *line[1:])
+    assert (done.returncode != 0, done.stderr.endswith(f" Did you mean {meant}?\n")) == (True, True)
+
+
+def test_the_tools_that_there_are_stand_one_by_one(tmp_path: Path) -> None:
+    rows = [{"uid": str(n), "step": 0, "reward": 1.0, "tools": f'["bash","edit{n}"]'} for n in range(2)]
+    told = rltracer("export", make_index(tmp_path / "x.sqlite", rows), "--dry-run", "--field", "tools=x").stdout
+    assert told.endswith("tools is there: bash, edit0, edit1.\n")
 
 
 def test_the_summary_says_it_too(database: Path) -> None:

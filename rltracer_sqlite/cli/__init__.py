@@ -40,11 +40,9 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in (known := self.list_commands(ctx)) and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from ..similar import did_you_mean
 
-            similar = get_close_matches(args[0], known, n=1)
-            hint = f" Did you mean {similar[0]}?" if similar else ""
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean([args[0]], known)}")
         return super().resolve_command(ctx, args)
 
 

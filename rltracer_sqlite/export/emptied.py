@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import listed, plural
 from ..index.columns import quoted
-from .conditions import WELL_FORMED, column_of
+from .conditions import LISTS, WELL_FORMED, column_of
 from .preferences import FieldFilter
 from .runs import OpenRun
 from .scope import CANDIDATES
@@ -57,8 +57,10 @@ def _instead(scratch: Scratch, runs: Sequence[OpenRun], one: FieldFilter) -> str
         connection = scratch.attach(run)
         if (column := column_of(connection, one.path)) is None:
             return ""
-        value = quoted(column)
-        question = f"select distinct {value} {CANDIDATES} where m.run = ? and {value} is not null limit {MOST_VALUES}"
+        rows, value = CANDIDATES, quoted(column)
+        if column in LISTS:
+            rows, value = f"{CANDIDATES}, json_each({value}) e", "e.value"
+        question = f"select distinct {value} {rows} where m.run = ? and {value} is not null limit {MOST_VALUES}"
         found |= dict.fromkeys(value for (value,) in connection.execute(question, (run.number,)))
     if not found:
         return f" None of them records {one.path}."

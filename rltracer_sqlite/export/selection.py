@@ -17,6 +17,7 @@ from .rank import rank_candidates
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
+from .unknown import refuse_unknown_envs, unknown_values
 
 
 class Selection:
@@ -43,6 +44,7 @@ class Selection:
         some_chosen = any(run.spec.only is not None for run in self.runs)
         some_named = any(run.spec.ids is not None for run in self.runs)
         find_named(self.scratch, self.runs)
+        refuse_unknown_envs(self.scratch, self.runs, self.preferences.field_filters)
         for run in self.runs:
             with self.scratch.index_errors(run):
                 find_groups(self.scratch, run, self.preferences)
@@ -52,6 +54,7 @@ class Selection:
                     self.notes += _nothing_there(connection, run)
                 self.conditions[run.number] = conditions(connection, run, self.preferences, some_chosen, some_named)
         self.notes += left_out(self.scratch, self.runs, self.preferences)
+        self.notes += unknown_values(self.scratch, self.runs, self.preferences.field_filters)
         self._examine()
         self._choose()
 

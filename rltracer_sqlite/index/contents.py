@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..amounts import listed, plural, ranges
+from ..similar import did_you_mean
 
 MOST_READ = 1000  # names of splits or environments, of which a sentence lists the first few
 KIND = """
@@ -38,8 +39,8 @@ def nothing_there(
     if connection.execute(f"select 1 from {schema}.prompt_groups where {ASKED} limit 1", asked).fetchone():
         return None
     name = connection.execute(f"select name from {schema}.runs where id = ?", (run_id,)).fetchone()[0]
-    has = _has(connection, [run_id], asked, schema)
-    return f"The run {name} has no trajectory{_wanted(asked)}. It has {has}."
+    has, hint = _has(connection, [run_id], asked, schema), _hint(connection, [run_id], asked, schema)
+    return f"The run {name} has no trajectory{_wanted(asked)}. It has {has}.{hint}"
 
 
 def lacking(connection: sqlite3.Connection, run_ids: Sequence[int], **asked: Any) -> tuple[list[int], str]:
@@ -54,7 +55,27 @@ def lacking(connection: sqlite3.Connection, run_ids: Sequence[int], **asked: Any
     names = dict(connection.execute("select id, name from runs"))
     which = f"None of the {plural(len(said), 'run')}" if len(missing) == len(said) else "None of"
     which += "" if len(missing) == len(said) else f" {listed(names[run_id] for run_id in missing)}"
-    return missing, f"{which} has a trajectory{_wanted(asked)}. They have {_has(connection, missing, asked, 'main')}."
+    has, hint = (tell(connection, missing, asked, "main") for tell in (_has, _hint))
+    return missing, f"{which} has a trajectory{_wanted(asked)}. They have {has}.{hint}"
+
+
+def names_of(
+    connection: sqlite3.Connection, run_ids: Sequence[int], what: str, schema: str = "main"
+) -> list[str | None]:
+    """Return the splits ("split") or the environments ("env") of some runs by name; None where none is recorded."""
+    groups = f"{schema}.prompt_groups where run_id in ({', '.join(map(str, run_ids))})"
+    rows = connection.execute(f"select distinct {what} from {groups} order by 1 limit {MOST_READ}")
+    return [name for (name,) in rows]
+
+
+def _hint(connection: sqlite3.Connection, run_ids: Sequence[int], asked: dict[str, Any], schema: str) -> str:
+    """Return which split and environment may be meant by those that are asked for and not there."""
+    hints = ""
+    for what in ("split", "env"):
+        if (wanted := asked.get(what)) is not None:
+            names = [name for name in names_of(connection, run_ids, what, schema) if name is not None]
+            hints += "" if wanted in names else did_you_mean([wanted], names)
+    return hints
 
 
 def _wanted(asked: dict[str, Any]) -> str:
@@ -85,8 +106,8 @@ def _has(connection: sqlite3.Connection, run_ids: Sequence[int], asked: dict[str
     told = []
     for what in ("split", "env"):
         if asked.get(what) is not None:
-            names = connection.execute(f"select distinct {what} from {groups} order by 1 limit {MOST_READ}")
-            told.append(f"{what} {listed(str(name or 'not recorded') for (name,) in names)}")
+            names = names_of(connection, run_ids, what, schema)
+            told.append(f"{what} {listed(str(name or 'not recorded') for name in names)}")
     if wants_steps:
         first, last = connection.execute(f"select min(step), max(step) from {groups}").fetchone()
         told += [] if first is None else [_steps(first, last)]

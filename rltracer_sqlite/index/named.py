@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import listed, shortened
 from ..arguments import as_integer, shown
+from ..similar import did_you_mean
 
 if TYPE_CHECKING:
     from .queries import Run
@@ -50,7 +51,8 @@ def which_run(known: Sequence[Run], wanted: str | int | None, index: object = No
         if wanted is None
         else f"The index{f' {index}' if index else ''} has no run {shown(str(wanted))}."
     )
-    return f"{asked} It holds: {run_names(known)}."
+    hint = did_you_mean([wanted], [run.name for run in known]) if isinstance(wanted, str) else ""
+    return f"{asked} It holds: {run_names(known)}.{hint}"
 
 
 def _beginning(known: Sequence[Run], wanted: str | int) -> list[Run]:
