@@ -68,6 +68,49 @@ def test_a_target_of_which_nothing_is_left_names_the_condition(
     assert sentence(rltracer(*line, *options)) == told + GONE
 
 
+SHORT = [
+    ("20", "20 rows asked for, 3 available, of 2 prompts. There are no more: ask for fewer."),
+    (
+        "3 --per-prompt 1",
+        "3 rows asked for, 2 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2. "
+        "Ask for fewer, or raise --per-prompt.",
+    ),
+    (
+        "2 --field turns<=2 --env code --env math --unique-prompts",
+        "2 rows asked for, 1 available, of 2 prompts. Of 3 trajectories the condition unique prompts leaves 1. "
+        "Ask for fewer, or leave out --unique-prompts.",
+    ),
+    (
+        "3 --env code --global-per-prompt 1",
+        "3 rows asked for, 1 available, of 1 prompt. Of 3 trajectories the condition env in code leaves 2, then per "
+        "prompt over all windows 1. Ask for fewer, raise --global-per-prompt, or loosen a condition.",
+    ),
+    (
+        "3 --mode rl --rl-from-trace --env code",
+        "3 rows asked for, 1 available, of 1 prompt. Of 3 trajectories the condition env in code leaves 2, then per "
+        "prompt 1. Ask for fewer, or loosen a condition.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), SHORT, ids=[line for line, _ in SHORT])
+def test_a_target_that_cannot_be_met_names_the_conditions_that_leave_too_few(
+    database: Path, line: str, said: str
+) -> None:
+    options = ["--dry-run", "--acceptance", "any", "--target", *line.split()]
+    assert sentence(rltracer("export", database, *options)) == said
+
+
+def test_a_target_of_pairs_counts_the_two_of_each(tmp_path: Path) -> None:
+    rows = [{"uid": str(n), "step": 0, "reward": n / 4} for n in range(5)]
+    database = make_index(tmp_path / "x.sqlite", rows)
+    line = ["export", database, "--dry-run", "--mode", "preference", "--acceptance", "any", "--target", "3"]
+    assert sentence(rltracer(*line, "--margin", "0.3")) == (
+        "3 pairs asked for, 2 available, of 1 prompt. Of 5 trajectories the condition in a pair leaves 4. "
+        "Ask for fewer, raise --per-prompt, or lower --margin."
+    )
+
+
 def test_pairs_that_differ_too_little_are_no_target(database: Path, tmp_path: Path) -> None:
     line = ["export", database, "-o", tmp_path / "o.jsonl", "--mode", "preference", "--target", "1"]
     said = sentence(rltracer(*line))

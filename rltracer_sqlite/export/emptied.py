@@ -1,4 +1,4 @@
-"""Which condition left nothing of an export, and which values its field has instead."""
+"""Which condition left nothing of an export, or fewer than a target, and which values its field has instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import listed, plural
 from ..index.columns import quoted
 from .conditions import LISTS, WELL_FORMED, column_of
-from .preferences import FieldFilter
+from .limits import OVER_WINDOWS, TARGET, UNIQUE
+from .preferences import ExportMode, ExportPreferences, FieldFilter
 from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch
@@ -26,6 +27,13 @@ ADVICE = {
     "scored without an error": "An error came while each of them was scored: drop_scoring_errors drops them.",
     "not truncated": "A limit cut off each of them: drop_truncated drops them.",
     "effective": "None of them is known to have been part of a training batch: effective_only drops them.",
+}
+# What can be done about the quotas that leave too few.
+QUOTAS = {
+    "per prompt": "raise per_prompt",
+    "in a pair": "raise per_prompt",
+    OVER_WINDOWS: "raise global_per_prompt",
+    UNIQUE: "leave out unique_prompts",
 }
 MOST_VALUES = 1000  # of a field; a sentence names the first few
 MOST_NUMBERS = 8  # that are named; of more numbers the least and the greatest are
@@ -48,6 +56,39 @@ def why_empty(selection: Selection) -> list[str]:
         rules = listed(dict.fromkeys(run.success for run in selection.runs))
         told += f" What counts as a success: {rules}."
     return [f"{told} {ADVICE[stage]}" if stage in ADVICE else told]
+
+
+def asked(preferences: ExportPreferences) -> str:
+    """Return how many rows or pairs a target asks for, as the beginning of a sentence."""
+    what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
+    return f"{plural(preferences.target_count or 0, what)} asked for"
+
+
+def why_short(selection: Selection) -> str:
+    """Return sentences on a target that cannot be met: what there is, the conditions that leave too few, and advice."""
+    preferences, scratch = selection.preferences, selection.scratch
+    prompts = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
+    told = f"{asked(preferences)}, {selection.count():,} available, of {plural(prompts, 'prompt')}. "
+    in_row = 2 if preferences.mode is ExportMode.PREFERENCE else 1
+    funnel = [step for step in selection.funnel() if step["stage"] != TARGET]
+    wanted = in_row * (preferences.target_count or 0)
+    short = [step for step in funnel if step["left"] < wanted and step["dropped"]]
+    if not short:
+        return f"{told}There are no more: ask for fewer."
+    first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
+    left = [f"{step['stage']}{' leaves' * (not place)} {step['left']:,}" for place, step in enumerate(short)]
+    stages = [step["stage"] for step in short]
+    return f"{told}Of {first} the condition {', then '.join(left)}. {_advice(stages, preferences)}"
+
+
+def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
+    quotas = dict(QUOTAS)
+    if preferences.per_prompt is None or preferences.mode is ExportMode.RL:  # which takes a prompt once, whatever it is
+        del quotas["per prompt"], quotas["in a pair"]
+    ways = ["Ask for fewer", *(quotas[stage] for stage in stages if stage in quotas)]
+    ways += ["lower reward_margin"] if "in a pair" in stages and preferences.reward_margin else []
+    ways += ["loosen a condition"] if any(stage not in QUOTAS for stage in stages) else []
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
 
 
 def _instead(scratch: Scratch, runs: Sequence[OpenRun], one: FieldFilter) -> str:

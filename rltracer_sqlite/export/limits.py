@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from ..amounts import plural
-from .preferences import ExportError, ExportMode, ExportPreferences
+from .preferences import ExportPreferences
 from .scratch import Scratch
+
+OVER_WINDOWS, UNIQUE, TARGET = "per prompt over all windows", "unique prompts", "target"  # stages of the funnel
 
 # The picks that are left; their position is their place in the order in which limits take them. Whatever else decides,
 # every prompt's first pick comes before any prompt's second: that is what makes a target fair.
@@ -22,7 +23,7 @@ from placed l join picks p on p.pick = l.pick
 def place_picks(scratch: Scratch, preferences: ExportPreferences) -> list[tuple[str, int]]:
     """Make `placed` hold the picks that are left, and return (stage, how many are left) of each stage there is.
 
-    Raises ExportError for a target that cannot be met.
+    Of a target that cannot be met fewer are left.
     """
     connection = scratch.connection
     if not preferences.is_limited:
@@ -34,20 +35,14 @@ def place_picks(scratch: Scratch, preferences: ExportPreferences) -> list[tuple[
     stages = []
     if preferences.global_per_prompt is not None:
         _keep_turns(connection, preferences.global_per_prompt)
-        stages.append(("per prompt over all windows", scratch.count("placed")))
+        stages.append((OVER_WINDOWS, scratch.count("placed")))
     if preferences.unique_prompts:
         _keep_turns(connection, 1)
-        stages.append(("unique prompts", scratch.count("placed")))
+        stages.append((UNIQUE, scratch.count("placed")))
     if preferences.target_count is not None:
-        _meet_target(scratch, preferences)
-        stages.append(("target", scratch.count("placed")))
+        connection.execute("delete from placed where position > ?", (preferences.target_count,))
+        stages.append((TARGET, scratch.count("placed")))
     return stages
-
-
-def asked(preferences: ExportPreferences) -> str:
-    """Return how many rows or pairs a target asks for, as the beginning of a sentence."""
-    what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
-    return f"{plural(preferences.target_count or 0, what)} asked for"
 
 
 def _keep_turns(connection: sqlite3.Connection, most: int) -> None:
@@ -59,14 +54,3 @@ def _keep_turns(connection: sqlite3.Connection, most: int) -> None:
     connection.execute("delete from placed")
     connection.execute("insert into placed (pick) select pick from temp.kept order by rowid")
     connection.execute("drop table temp.kept")
-
-
-def _meet_target(scratch: Scratch, preferences: ExportPreferences) -> None:
-    target, available = preferences.target_count or 0, scratch.count("placed")
-    if target > available:
-        groups = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
-        raise ExportError(
-            f"{asked(preferences)}, {available:,} available, of {plural(groups, 'prompt')}. "
-            "Ask for fewer, raise the quota per prompt, or loosen a filter."
-        )
-    scratch.connection.execute("delete from placed where position > ?", (target,))

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..index.contents import nothing_there
 from .conditions import Condition, column_of, conditions
-from .emptied import why_empty
+from .emptied import asked, why_empty, why_short
 from .examine import examine_records
 from .ids import find_named, left_out
-from .limits import asked, place_picks
+from .limits import place_picks
 from .preferences import ExportError, ExportMode, ExportPreferences
 from .rank import rank_candidates
 from .runs import OpenRun, Progress
@@ -103,6 +103,8 @@ class Selection:
             self._refuse_none()
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
+        if self.count() < (self.preferences.target_count or 0):
+            raise ExportError(why_short(self))
 
     def _refuse_none(self) -> None:
         """Note why nothing is selected. Raises ExportError where pairs, or so many rows, were asked for."""
