@@ -21,6 +21,7 @@ from .access import DATABASE, integer, permitted_index
 from .addresses import own_url, run_url, static_url
 from .edge import Route
 from .filter_names import refuse_unknown_options
+from .filter_values import not_among
 from .frame import render
 from .lists import bounded, sql_url
 from .missing import NotThere, no_run
@@ -84,6 +85,7 @@ async def charts_fragment(datasette: Datasette, request: Request, database: str,
         "filters": filters,
         "splits": values["split"],
         "envs": values["env"],
+        "missing": [one for name, known in values.items() for one in not_among(request, name, known)],
         "windows": WINDOW_SIZES,
         "figures": [_figure(datasette, database, name, filters) for name in CHARTS],
         "script": static_url(datasette, "charts.js"),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import BadRequest, NotFound, Request, Response
+from datasette.utils.asgi import BadRequest, Request, Response
 
 from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
@@ -16,7 +16,7 @@ from .access import DATABASE, permitted_index
 from .addresses import own_url, table_url
 from .bounds import gates
 from .edge import Route
-from .export import refused
+from .export import export_url, refused
 from .export_options import (
     BOUNDS,
     FIELDS,
@@ -30,9 +30,11 @@ from .export_options import (
 )
 from .export_rows import MADE_OF, run_specs
 from .export_title import subject
+from .filter_values import missing_names
 from .frame import render
 from .lists import LONGEST_TEXT as LONGEST_NAME
 from .lists import Answer, Query, answers
+from .missing import NotThere
 from .stream import Visitor
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ async def export_page(datasette: Datasette, request: Request) -> Response:
     database = await permitted_index(datasette, request, *MADE_OF)
     table = request.args.get("_table") or TABLES[0]
     if table not in TABLES:
-        raise NotFound("Training data is made of the tables trajectories and prompt_groups.")
+        ways = [(f"the table {name}", export_url(datasette, database, name, [])) for name in TABLES]
+        raise NotThere("Training data is made of the tables trajectories and prompt_groups.", database, ways)
     mode = request.args.get("_preview")
     if mode is not None and mode not in MODES:
         raise BadRequest(f"_preview={mode!r} is one of {', '.join(MODES)}.")
@@ -86,6 +89,7 @@ async def form_page(
 ) -> Response:
     """Answer with the form as it is filled in, and why it cannot be met or what it would give."""
     chosen, given = filters(request), dict(filters(request))
+    missing = await missing_names(datasette, request, database, table) if problem else []
     runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
     about, others = subject(chosen, {str(row["value"]): str(row["label"]) for row in runs.rows})
     context: dict[str, Any] = {
@@ -109,6 +113,7 @@ async def form_page(
         "selected": selected_words(told[0]) if told else None,
         "rows": told[1] if told else [],
         "problem": problem,
+        "missing": missing,
     }
     return await render(datasette, request, database, "export.html", context, status)
 

@@ -14,6 +14,7 @@ from .bounds import ask
 from .edge import Route
 from .elsewhere import elsewhere_queries, other_runs, this_run
 from .export import export_url
+from .filter_values import OF_ROWS, missing_names
 from .frame import render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
 from .group_rows import (
@@ -30,7 +31,7 @@ from .lists import Answer, Query, answers
 from .live import live_group
 from .missing import no_group
 from .rows import ENDS
-from .selection import NO_NEIGHBOURS, Pair, Selection, in_words, neighbours
+from .selection import NO_NEIGHBOURS, Pair, Selection, at, in_words, neighbours
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -113,6 +114,7 @@ async def group_page(datasette: Datasette, request: Request) -> Response:
         "live": live,
         "group": group,
         "start": start,
+        **await _missing_context(bench, request, beside, listed),
         "count": count.first(trajectories=len(listed.rows))["trajectories"],
         **_beside_context(bench, beside),
         **_elsewhere_context(bench, *others),
@@ -120,6 +122,17 @@ async def group_page(datasette: Datasette, request: Request) -> Response:
         **await _records_context(bench, listed, ends, request.args.get("words") == "1"),
     }
     return await render(datasette, request, database, "group.html", context)
+
+
+async def _missing_context(bench: Workbench, request: Request, beside: Answer, listed: Answer) -> dict[str, Any]:
+    """Return the names in the address that no group, or no trajectory of this one, has; asked where a list is empty."""
+    where = (bench.datasette, request, bench.database)
+    of_groups, of_rows = beside.first(**NO_NEIGHBOURS)["listed"] == 0, not listed.rows and bool(bench.rows.chosen)
+    fixed = [at("prompt_group_id", bench.group["id"])]
+    return {
+        "missing_groups": await missing_names(*where, "prompt_groups") if of_groups else [],
+        "missing_rows": await missing_names(*where, "trajectories", fixed, OF_ROWS) if of_rows else [],
+    }
 
 
 def _beside_context(bench: Workbench, beside: Answer) -> dict[str, Any]:

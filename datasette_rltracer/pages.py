@@ -24,6 +24,7 @@ from .addresses import trajectory_url
 from .bounds import LARGE_RECORD, LARGEST_RECORD, RecordTooLarge, ask, gates, load_for_page, room_for
 from .branches import branches_of
 from .edge import Route
+from .filter_values import OF_ROWS, missing_names
 from .frame import render
 from .group_selection import order_words, refuse_unknown, selections
 from .lens import read_lens
@@ -81,12 +82,19 @@ async def _beside(datasette: Datasette, database: str, request: Request, found: 
     one, several = await answers(datasette, request, database, neighbours(rows, row["id"]), neighbours(groups, key))
     group = await ask(datasette, database, lambda connection: prompt_group(connection, row, rows.ordering()))
     carried = [*groups.chosen, *groups.sorting, *rows.chosen, *rows.sorting]
+    asked, missing_groups, missing_rows = (datasette, request, database), [], []
+    if several.first(**NO_NEIGHBOURS)["listed"] == 0:
+        missing_groups = await missing_names(*asked, "prompt_groups")
+    if one.first(**NO_NEIGHBOURS)["listed"] == 0:
+        missing_rows = await missing_names(*asked, "trajectories", rows.fixed, OF_ROWS)
     return replace(
         found,
         group=group,
         order=order_words(rows),
         beside=one.first(**NO_NEIGHBOURS),
         beside_groups=several.first(**NO_NEIGHBOURS),
+        missing_groups=missing_groups,
+        missing_rows=missing_rows,
         row_filters=[in_words(pair) for pair in rows.chosen],
         carried=carried,
     )

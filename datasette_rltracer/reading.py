@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from datasette.app import Datasette
     from datasette.utils import MultiParams
 
+    from .filter_values import Missing
+
 MOST_ERRORS = 20
 MOST_TOOLS = 200
 LONGEST_ASKED = 60  # characters of an address that a sentence repeats
@@ -48,6 +50,8 @@ class Found:
     order: str = ""  # that order in words
     beside: Mapping[str, Any] | None = None  # the neighbours among the trajectories of the group that pass the filters
     beside_groups: Mapping[str, Any] | None = None  # and those of the group
+    missing_groups: Sequence[Missing] = ()  # names of filters in the address that no group has
+    missing_rows: Sequence[Missing] = ()  # and no trajectory of the group
     row_filters: Sequence[str] = ()  # what its neighbours pass, in words
     carried: Sequence[tuple[str, str]] = ()  # the filters and orders in the address
 
@@ -122,6 +126,8 @@ def _found_context(found: Found) -> dict[str, Any]:
         "order": found.order,
         "beside_groups": found.beside_groups,
         "filters": found.row_filters,
+        "missing_groups": found.missing_groups,
+        "missing_rows": found.missing_rows,
         "episode": found.episode,
         "problem": found.problem,
         "other": _other_end(found.row, found.group),

@@ -24,6 +24,7 @@ from .bounds import ask
 from .edge import Route
 from .export import export_url
 from .filter_names import refuse_unknown_filters
+from .filter_values import NAMES, missing_names
 from .frame import render
 from .indexes import offer_search
 from .lists import Query, answers
@@ -102,6 +103,8 @@ async def _results(
         datasette, request, database, results_query(selection, match, start), summary_query(selection, match)
     )
     snippets = await read_snippets(datasette, database, listed.rows, match)
+    is_empty = not listed.rows and bool(selection.chosen)
+    missing = await missing_names(datasette, request, database, "trajectories", names=NAMES) if is_empty else []
 
     def here(selected: Selection, first: int | None = None) -> str:
         return search_url(datasette, database, text, [*selected.chosen, *selected.sorting, ("start", first)])
@@ -110,6 +113,7 @@ async def _results(
     return {
         "results": [{**row, "hit": snippet} for row, snippet in zip(listed.rows, snippets, strict=True)],
         "list": listed,
+        "missing": missing,
         "summary": summary.rows[0] if summary.rows else None,
         "summary_list": summary,
         "start": start,

@@ -14,6 +14,7 @@ from .addresses import NO_STEP, run_url, step_url, table_url
 from .edge import Route
 from .export import export_url
 from .filter_names import refuse_unknown_filters
+from .filter_values import OF_GROUPS, missing_names
 from .frame import render, step_words, trail
 from .lists import answers
 from .live import live_step, step_of
@@ -49,6 +50,11 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
     if not head.rows:
         raise await no_step(datasette, database, run, step)
 
+    missing = []
+    if not groups.rows and selection.chosen:
+        where = (database, "prompt_groups", selection.fixed)
+        missing = await missing_names(datasette, request, *where, [name for name in OF_GROUPS if name != "run_id"])
+
     def here(selected: Selection, first: int | None = None) -> str:
         own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
         return step_url(datasette, database, run, step, [*own, ("start", first)])
@@ -61,6 +67,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         "gone": gone.first(trajectories=0, files=0),
         "groups": group_rows(datasette, database, selection, groups.rows),
         "list": groups,
+        "missing": missing,
         "start": start,
         "following": here(selection, start + size),
         "preceding": here(selection, max(start - size, 0) or None),
