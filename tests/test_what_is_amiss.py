@@ -120,8 +120,13 @@ def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> 
     command = f"rltracer inspect {database} --problems"
     assert listed[1:] == ["  1  run: 6 trajectories, read to the end, 1 problem", f"     {run}", f"  {command}"]
     note = "run: 1 problem: rltracer inspect --problems lists them."
-    assert note in rltracer("export", database, "--dry-run").stdout.splitlines()
-    assert TraceDataExporter(database).inspect()["notes"] == [note]
+    for asked in (["--dry-run"], ["-o", run.parent / "x.jsonl"]):
+        done = rltracer("export", database, *asked)
+        assert (done.returncode, done.stderr) == (0, f"{note}\n")
+        assert "problem" not in done.stdout
+    assert rltracer("export", database, "-o", run.parent / "x.jsonl", "--quiet").stderr == ""
+    told = TraceDataExporter(database).inspect()
+    assert told["notes"] == told["amiss"] == [note]
     shutil.copytree(run, run.parent / "other")
     indexed(database, run.parent / "other")
     assert rltracer("inspect", database).stderr.splitlines() == [

@@ -166,6 +166,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         if dry_run:
             told = exporter.inspect()
             say(report(told))
+            _say_amiss(told)
             return
         assert output is not None
         is_replaced = output.exists()
@@ -181,6 +182,13 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {output}"
         replaced = ", replaced" if is_replaced else ""
         say(f"{written}{replaced}; summary: {result.summary_path}")
+        _say_amiss(result.summary)
+
+
+def _say_amiss(told: dict[str, Any]) -> None:
+    """Say what of the runs was not read, as every command does that shows figures of a run."""
+    for line in told["amiss"]:
+        say(line, err=True)
 
 
 def _with_options(sentence: str) -> str:
@@ -260,7 +268,7 @@ def report(told: dict[str, Any]) -> str:
     )
     if len(told["runs"]) > 1:
         lines.append(_by_run(told))
-    lines += told.get("notes", [])
+    lines += [note for note in told.get("notes", []) if note not in told.get("amiss", [])]
     lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
     lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
     if told.get("repeated_rows_left_out"):

@@ -63,7 +63,7 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
 def _list(database: Path, as_json: bool) -> None:
     from ..index.database import open_index
     from ..index.queries import runs
-    from ..index.states import problem_words, run_states, state_words
+    from ..index.states import file_words, problem_words, run_states, state_words
 
     with closing(open_index(database)) as connection:
         states = run_states(connection)
@@ -82,7 +82,7 @@ def _list(database: Path, as_json: bool) -> None:
     for run in listed:
         say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
         click.echo(f"     {in_line(run['root'])}")  # whole, since it is copied
-    if any(run["problems"] for run in listed):
+    if any(problem_words(row) or file_words(row) for row in states.values()):
         click.echo(f"  rltracer inspect {quote(str(database))} --problems")
 
 

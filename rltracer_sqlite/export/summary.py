@@ -22,6 +22,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
     preferences = selection.preferences
     # Sums of what an index holds may be beyond any number.
     with selection.scratch.index_errors(selection.runs[0]):
+        amiss = _amiss(selection)
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
             "runs": _runs(selection, written),
@@ -31,7 +32,8 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
             "observed_prompt_groups": selection.scratch.count("groups"),
             "funnel": selection.funnel(),
-            "notes": [*selection.notes, *_amiss(selection)],
+            "notes": [*selection.notes, *amiss],
+            "amiss": amiss,
             "windows": _windows(selection),
             "available_tool_call_distribution": _available_calls(selection),
             "selected_tool_call_distribution": _selected_calls(selection),
