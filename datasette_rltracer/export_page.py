@@ -11,6 +11,7 @@ from datasette.utils.asgi import BadRequest, Request, Response
 from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 from rltracer_sqlite.export.stages import meaning
+from rltracer_sqlite.outcomes import NAMED_BEFORE
 
 from .access import DATABASE, permitted_index
 from .addresses import own_url, table_url
@@ -143,14 +144,19 @@ def values(request: Request) -> dict[str, str]:
     """Return what stands in the form: what was asked for, else what `rltracer export` does when it is told nothing."""
     asked = {name: request.args.get(name) for name in [*NUMBERS, *BOUNDS, *SWITCHES, "_split", "_no_tools", "_preview"]}
     if any(value is not None for value in asked.values()):
-        return {name: value or DOWNLOADED.get(name, "") for name, value in asked.items()}
+        return {name: _named(value or DOWNLOADED.get(name, "")) for name, value in asked.items()}
     return dict.fromkeys(asked, "") | _defaults() | {"_split": _split(filters(request))}
 
 
 def _defaults() -> dict[str, str]:
     usual = ExportPreferences().as_json()
     named = {key: name for key, (name, _) in NUMBERS.items()} | SWITCHES
-    return {key: "" if usual[name] in (None, False) else str(usual[name]) for key, name in named.items()}
+    return {key: "" if usual[name] in (None, False) else _named(str(usual[name])) for key, name in named.items()}
+
+
+def _named(value: str) -> str:
+    """Return a value as the form has it, an outcome by the word that people read."""
+    return NAMED_BEFORE.get(value, value)
 
 
 def _split(chosen: Sequence[tuple[str, str]]) -> str:

@@ -21,7 +21,7 @@ USUAL: dict[str, Pair | None] = {
     "all": None,
     "passed": ("success", "1"),
     "failed": ("success", "0"),
-    "not scored": ("success__isnull", "1"),
+    "unscored": ("success__isnull", "1"),
     "truncated": ("truncated", "1"),
     "with an error": ("error_type__notnull", "1"),
 }

@@ -112,8 +112,8 @@ def cell(value: float | None, missing: str = "–") -> Markup:
 def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
     """Return a pass rate with what it is a share of."""
     if not scored:
-        return Markup('<span class="muted">not scored</span>')
-    unscored = f", {number(trajectories - scored)} not scored" if scored < trajectories else ""
+        return Markup('<span class="muted">unscored</span>')
+    unscored = f", {number(trajectories - scored)} unscored" if scored < trajectories else ""
     return Markup(
         # All with three decimals, so that they and what follows stand below one another.
         f'{brief(successes / scored)} <span class="muted">{number(successes)} of {number(scored)}{unscored}</span>'

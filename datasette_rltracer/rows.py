@@ -19,7 +19,7 @@ ENDS = """
     as worst
 """
 
-MARKS = {1: ("pass", "✓", "passed"), 0: ("fail", "✗", "failed"), None: ("none", "–", "not scored")}
+MARKS = {1: ("pass", "✓", "passed"), 0: ("fail", "✗", "failed"), None: ("none", "–", "unscored")}
 
 
 @dataclass(frozen=True)

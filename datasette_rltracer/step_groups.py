@@ -86,7 +86,7 @@ def _buckets(
         if counts.get(label):
             others = [kept for kept in selection.chosen if not kept[0].startswith("pass_bucket")]
             url, bar = here(replace(selection, chosen=[*others, pair])), length_bar(counts[label], most)
-            found.append({"label": label or "not scored", "count": counts[label], "url": url, "bar": bar})
+            found.append({"label": label or "unscored", "count": counts[label], "url": url, "bar": bar})
     return found
 
 

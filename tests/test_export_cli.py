@@ -55,7 +55,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, database: Path) -> None:
         (["--per-prompt", "all"], "easy0 easy1 easy2 easy3 mid0 mid1"),
         (["--per-prompt", "all", "--steps", "1"], "easy0 easy2 mid0"),
         (["--per-prompt", "all", "--steps", "2-"], "easy1 easy3 mid1"),
-        (["--acceptance", "incorrect"], "mid2 mid3"),
+        (["--acceptance", "failed"], "mid2 mid3"),
         (["--min-difficulty", "0.75", "--order", "shortest", "--field", "metrics.num_turns=1,4"], "easy0 easy3"),
         (["--field", "info.absent?<=3", "--unique-prompts", "--order", "shortest", "--field", "tool_calls<=0"],
          "easy0 mid0"),

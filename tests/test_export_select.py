@@ -39,9 +39,16 @@ def test_windows_begin_at_the_first_step_and_end_with_the_range(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("acceptance", "expected"), [("correct", ["yes"]), ("incorrect", ["no"]), ("any", ["no", "unscored", "yes"])]
+    ("acceptance", "expected"),
+    [
+        ("correct", ["yes"]),
+        ("passed", ["yes"]),
+        ("incorrect", ["no"]),
+        ("failed", ["no"]),
+        ("any", ["no", "unscored", "yes"]),
+    ],
 )
-def test_unscored_is_neither_correct_nor_incorrect(tmp_path: Path, acceptance: str, expected: list[str]) -> None:
+def test_unscored_has_neither_passed_nor_failed(tmp_path: Path, acceptance: str, expected: list[str]) -> None:
     records = [rollout("yes"), rollout("no", passed=False), rollout("unscored", passed=None)]
     assert chosen(spec(indexed(tmp_path, {1: records})), acceptance=acceptance, per_prompt=9) == expected
 

@@ -104,7 +104,7 @@ def test_a_trajectory_says_its_success_and_how_its_group_is_seen(demo: Path) -> 
     )
     lines = rltracer("inspect", index, "--trajectory", identity).stdout.splitlines()
     assert lines[1] == f"prompt {prompt} · prompt group {group} · its trajectories: --prompt {prompt} --step {step}"
-    assert lines[2] == "success no (metrics.correct_final_label >= 1)"
+    assert lines[2] == "failed (metrics.correct_final_label >= 1)"
     told = json.loads(rltracer("inspect", index, "--trajectory", identity, "--json").stdout)["metadata"]
     assert (told["success"], told["prompt_id"], told["prompt_group_id"]) == (success, prompt, group)
     shown = rltracer("inspect", index, "--prompt", prompt, "--step", step).stdout

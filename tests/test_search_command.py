@@ -76,7 +76,8 @@ def told(*arguments: object) -> list[dict[str, Any]]:
         (["NEAR(left gasket, 2)"], ["forked"]),
         (["gasket", "--step", 1], ["steers", "far"]),
         (["gasket", "--steps", "2-"], ["wide", "forked"]),
-        (["gasket", "--outcome", "correct"], ["far"]),
+        (["gasket", "--outcome", "passed"], ["far"]),
+        (["gasket", "--outcome", "failed", "--split", "train"], ["steers"]),
         (["gasket", "--outcome", "incorrect", "--split", "train"], ["steers"]),
         (["gasket", "--outcome", "unscored", "--step", 2], ["wide", "forked"]),
         (["gasket", "--run", "run", "--limit", 1], ["wide"]),
@@ -104,7 +105,7 @@ def test_lines_fit_the_terminal_and_show_the_match(
     assert last == "4 of 4 trajectories"
     facts, snippets = (lines[::2], lines[1::2]) if columns < 120 else (lines, lines)
     assert [line.split()[0] for line in facts] == ["4", "3", "2", "1"]
-    assert facts[3].split()[:5] == ["1", "1", "train", "yes", "1.000"]
+    assert facts[3].split()[:5] == ["1", "1", "train", "passed", "1.000"]
     assert all("gasket" in line for line in snippets)
     assert width_of(snippets[3]) >= columns - 1  # a long text fills its line
     assert head.endswith("found") == (columns >= 120)
@@ -225,7 +226,7 @@ def test_nothing_heavy_is_imported(database: Path, arguments: list[str], heavy: 
 
 
 def test_python_gets_matches_that_load(database: Path) -> None:
-    [found] = search_text(database, "leaking", step=1, outcome="correct")
+    [found] = search_text(database, "leaking", step=1, outcome="passed")
     assert (found.uid, found.run, found.success, found.problem) == ("far", "run", True, None)
     assert found.snippet is not None
     assert [found.snippet[first:last] for first, last in found.marks] == ["leaks"]
@@ -241,7 +242,7 @@ def test_python_gets_matches_that_load(database: Path) -> None:
     [
         ({"words": "NOT gasket"}, QueryError),
         ({"run": "other"}, WhichRunError),
-        ({"outcome": "passed"}, ValueError),
+        ({"outcome": "solved"}, ValueError),
         ({"split": "trian"}, ValueError),
         ({"env": "maths", "run": "run"}, ValueError),
         ({"step": 77}, ValueError),

@@ -166,7 +166,7 @@ def test_what_has_vanished_is_counted_and_shown_as_far_as_it_is_known(database: 
     shown = done.stdout.splitlines()
     assert shown[0] == "trajectory 2 · t1 · step 1 · train"
     assert shown[-2:] == [f"{TRACES.format(1)} line 2 · bytes {shown[-2].split('bytes ')[1]}", "prompt: Well?"]
-    assert "success yes (reward >= 1)" in shown
+    assert "passed (reward >= 1)" in shown
     assert done.stderr == (
         f"Error: {TRACES.format(1)} is not there any more (looked under {run}). If the run is in another folder now:\n"
         f"  rltracer runs {database} --move run FOLDER\n"

@@ -53,7 +53,7 @@ def command(
     step_end: int | None,
     tokenizer: str | None,
 ) -> None:
-    """Report how often each prompt was solved, and which prompts moved, in windows of steps.
+    """Report the pass rate of each prompt, and which prompts moved, in windows of steps.
 
     Give an index (DB), or a run's folder (RUN), which is indexed into the user's cache first. The folder gets
     prompts.csv and prompts.json (a row per prompt and window), windows.csv (a row per window), unscored.csv,

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
+from ..outcomes import outcome
 from .columns import cell, cut, ending, screen_width, wrapped
-from .trajectory import MARGIN, SUCCESS, beside_margin, notes, ruled
+from .trajectory import MARGIN, beside_margin, notes, ruled
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _table(sides: Sequence[Side]) -> Iterator[str]:
             continue
         mark = "≠" if values[0] != values[1] else " "
         cells = (cell(_shown(name, value, room), room) for value in values)
-        words = FACTS.get(name, name.removeprefix("reward_"))
+        words = "outcome" if name == "success" else FACTS.get(name, name.removeprefix("reward_"))
         yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
 
 
@@ -75,7 +76,7 @@ def _shown(name: str, value: Any, room: int) -> str | None:
     if name == "file":
         return ending(printable(value), room)
     if name == "success":
-        return SUCCESS[value]
+        return outcome(value)
     if name == "truncated" and value is not None:
         return "yes" if value else "no"
     return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import listed, plural
-from . import CONTEXT
+from . import CONTEXT, options
 from .columns import cut
 from .ids import IdLines
 from .numbers import parse_range
@@ -44,12 +44,8 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
     show_default=True,
     help="Conversations, prompts, or pairs: two rollouts of a prompt, of any two steps of a window.",
 )
-@click.option(
-    "--acceptance",
-    type=click.Choice(["correct", "incorrect", "any"]),
-    default="correct",
-    show_default=True,
-    help="Outcomes to accept, by the run's success rule.",
+@options.outcome(
+    "--acceptance", "passed", "failed", "any", default="passed", help="Outcomes to accept, by the run's success rule."
 )
 @click.option(
     "--run",
@@ -136,7 +132,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
 
     \b
     Examples:
-      rltracer export run.sqlite -o correct.jsonl --min-pass-rate 0.25 \\
+      rltracer export run.sqlite -o passed.jsonl --min-pass-rate 0.25 \\
         --max-pass-rate 0.75
       rltracer export run.sqlite --mode rl --acceptance any \\
         --rl-data train.jsonl -o prompts.jsonl

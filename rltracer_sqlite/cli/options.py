@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from ..outcomes import NAMED_BEFORE
+
 
 def every(looks: str) -> Callable[[Any], Any]:
     """Return the option `--every` of a command with `--watch`; `looks` says what it looks at."""
@@ -18,6 +20,25 @@ def every(looks: str) -> Callable[[Any], Any]:
         metavar="SECONDS",
         help=f"With --watch: the time between two looks at {looks}.",
     )
+
+
+class Outcome(click.types.StringParamType):
+    """One of some outcomes; "correct" and "incorrect", as rltracer 0.1.0 has it, are passed and failed."""
+
+    name = "outcome"
+
+    def __init__(self, *known: str) -> None:
+        self.known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if (found := NAMED_BEFORE.get(value, value)) not in self.known:
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, self.known))}.", param, ctx)
+        return found
+
+
+def outcome(option: str, *known: str, **others: Any) -> Callable[[Any], Any]:
+    """Return an option that takes one of some outcomes."""
+    return click.option(option, type=Outcome(*known), metavar=f"[{'|'.join(known)}]", show_default=True, **others)
 
 
 def one_run(which: str) -> Callable[[Any], Any]:

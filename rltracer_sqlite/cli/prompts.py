@@ -9,10 +9,10 @@ import click
 
 from ..amounts import plural, ranges
 from ..arguments import shown
+from ..outcomes import outcome
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, wrapped
 from .covered import in_words, refuse_nothing, scoring
-from .trajectory import SUCCESS
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def trajectories_of(
             split = "" if group["split"] is None else f"  {group['split']}"
             yield cut(f"prompt {group['prompt_id']}  {group['prompt'][:12]}{split}  {group['preview']}", width)
             yield from wrapped(printable(scoring(adapter, [group])), width)
-            head = f"  {'id':>7}  {'success':>7}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
+            head = f"  {'id':>7}  {'outcome':>8}  {'reward':>8}  {'turns':>5}  {'tools':>5}  stopped"
             yield cut(head, width)
         for row in _best_first(adapter, step, group["prompt"], among):
             if as_json:
@@ -160,7 +160,6 @@ def _best_first(adapter: IndexedAdapter, step: int | None, key: str, among: Amon
 
 
 def _row(row: dict[str, Any]) -> str:
-    success = SUCCESS[row["success"]]
     stopped = row["error_type"] or row["stop_condition"] or "–"
     numbers = f"{decimal(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}"
-    return cut(f"  {row['id']:7}  {success:>7}  {numbers}  {stopped}", screen_width())
+    return cut(f"  {row['id']:7}  {outcome(row['success']):>8}  {numbers}  {stopped}", screen_width())

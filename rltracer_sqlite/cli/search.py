@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural
+from ..outcomes import outcome
 from . import CONTEXT, options
 from .amiss import say_amiss
 from .columns import cell, cut, decimal, ending, screen_width, width_of
@@ -33,7 +34,6 @@ LIMIT = 20
 LONGEST_RUN = 16
 WIDE = 120  # columns in which the facts of a match and what it says fit beside each other
 BELOW = " " * 4
-SUCCESS = {1: "yes", 0: "no"}
 
 
 @click.command("search", context_settings=CONTEXT)
@@ -44,12 +44,8 @@ SUCCESS = {1: "yes", 0: "no"}
 @click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
 @options.split
 @options.env
-@click.option(
-    "--outcome",
-    type=click.Choice(["correct", "incorrect", "unscored", "any"]),
-    default="any",
-    show_default=True,
-    help="Only this outcome, by the run's success rule.",
+@options.outcome(
+    "--outcome", "passed", "failed", "unscored", "any", default="any", help="Only this outcome, by the success rule."
 )
 @click.option("--limit", type=From(1), default=LIMIT, show_default=True, metavar="N", help="List at most N of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
@@ -72,7 +68,7 @@ def command(
     Examples:
       rltracer search run.sqlite exit code
       rltracer search run.sqlite '"exit code 1" NOT make' --steps 10-20 \\
-        --outcome incorrect
+        --outcome failed
       rltracer search run.sqlite 'sandbox*' --limit 1000 --json > found.jsonl
     """
     from ..search import QueryError, count_searched, full_text_query, open_searchable
@@ -165,7 +161,7 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     run_width = min(max(len("run"), *map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
     run = f"  {'run':{run_width}}" if run_width else ""
     found = "  found" if width >= WIDE else ""
-    yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'success':>7}  {'reward':>7}{found}", width)
+    yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'outcome':>8}  {'reward':>7}{found}", width)
     shown = 0
     for row, hit in listed:
         yield from _lines(row, hit, run_width, width)
@@ -179,7 +175,7 @@ def _lines(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> Iterato
     """Yield the facts of a match with what it says behind them, or below them where that would be a few words only."""
     run = f"  {cell(row['run'], run_width)}" if run_width else ""
     step = "–" if row["step"] is None else str(row["step"])
-    numbers = f"{SUCCESS.get(row['success'], '–'):>7}  {decimal(row['reward']):>7}"
+    numbers = f"{outcome(row['success']):>8}  {decimal(row['reward']):>7}"
     facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}"
     before = f"{facts}  " if width >= WIDE else BELOW
     problem = " ".join(filter(None, (hit.problem, hit.error)))

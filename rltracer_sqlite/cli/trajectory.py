@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
+from ..outcomes import outcome
 from .columns import cut, screen_width, width_of, wrapped
 from .visible import printable
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from ..sources.base import LocatorError
     from ..trajectory import Trajectory
 
-SUCCESS = {1: "yes", 0: "no", None: "–"}
 PLACE = ("line", "item", "byte_offset", "byte_length")
 MARGIN = "│ "  # of each line of reasoning, which ends where the margin does
 MAX_TEXT = 4000  # characters of one text
@@ -87,8 +87,7 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
         at_step = "" if row["step"] is None else f" --step {row['step']}"
         group = f"prompt {row['prompt_id']} · prompt group {row['prompt_group_id']}"
         yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}"
-    success = SUCCESS[row["success"]] if row["success"] is not None else "unscored"
-    yield f"success {success} ({row['rule']})"
+    yield f"{outcome(row['success'])} ({row['rule']})"
     yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
     for name, reward in facts["rewards"].items():
         yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"

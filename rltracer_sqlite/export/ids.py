@@ -8,6 +8,7 @@ from typing import Any
 from ..amounts import plural, shortened
 from ..arguments import as_integer, is_text, shown
 from ..index.queries import row_number
+from ..outcomes import NAMED_BEFORE
 from .conditions import accepted
 from .preferences import Acceptance, ExportError, ExportMode, ExportPreferences
 from .runs import OpenRun
@@ -86,8 +87,8 @@ def left_out(scratch: Scratch, runs: Sequence[OpenRun], preferences: ExportPrefe
         reasons.append(f"{named - inside:,} not of the asked steps and split")
     if taken < inside:
         is_pairs = preferences.mode is ExportMode.PREFERENCE
-        asked = Acceptance(preferences.acceptance).value
-        outcome = "without a reward" if is_pairs else f"not {asked} (acceptance any takes them)"
+        asked = NAMED_BEFORE.get(Acceptance(preferences.acceptance).value)
+        outcome = "without a reward" if is_pairs else f"that have not {asked} (acceptance any takes them)"
         reasons.append(f"{inside - taken:,} {outcome}")
     return [f"Of {plural(named, 'trajectory')} asked for by id: {', '.join(reasons)}."] if reasons else []
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
 from ..arguments import as_integer, as_number, is_text, shown
+from ..outcomes import NAMED_BEFORE
 from ..printed import given
 
 
@@ -25,11 +27,18 @@ class ExportMode(str, Enum):
 
 
 class Acceptance(str, Enum):
-    """Which outcomes, by the run's success rule, may become rows. An unscored trajectory has neither."""
+    """Which outcomes, by the run's success rule, may become rows: CORRECT for those that passed, INCORRECT for failed.
+
+    "passed" and "failed" mean the same. An unscored trajectory is neither.
+    """
 
     ANY = "any"
     CORRECT = "correct"
     INCORRECT = "incorrect"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Acceptance | None:
+        return next((cls(old) for old, new in NAMED_BEFORE.items() if value == new), None)
 
 
 class Order(str, Enum):
@@ -263,7 +272,7 @@ def _check_parts(preferences: ExportPreferences) -> None:
 
 
 def _member(kind: type[Enum], name: str, value: Any) -> Enum:
-    for one in kind:
-        if isinstance(value, str) and value == one.value:
-            return one
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return kind(value)
     raise ExportError(f"{name} is {shown(value)}: it is one of {', '.join(one.value for one in kind)}.")

@@ -31,8 +31,8 @@ create table steps (
     indexed_at text,                   -- when the step was last read, UTC; null: discovered, not read
     trajectories integer not null default 0,  -- how many trajectories
     prompt_groups integer not null default 0, -- how many prompt groups
-    scored integer not null default 0,        -- trajectories whose success is known
-    successes integer not null default 0,     -- trajectories that succeeded
+    scored integer not null default 0,        -- trajectories that passed or failed
+    successes integer not null default 0,     -- scored trajectories that passed
     pass_rate real generated always as (successes * 1.0 / nullif(scored, 0)) virtual, -- successes / scored
     reward_mean real,                  -- mean of the total reward
     reward_std real,                   -- population standard deviation of the total reward
@@ -81,8 +81,8 @@ create table prompt_groups (
     prompt_id integer not null references prompts(id), -- the prompt
     group_id text,                     -- the training system's own group id (GRPO group), if recorded
     trajectories integer not null default 0, -- how many trajectories were sampled
-    scored integer not null default 0,       -- trajectories whose success is known
-    successes integer not null default 0,    -- trajectories that succeeded
+    scored integer not null default 0,       -- trajectories that passed or failed
+    successes integer not null default 0,    -- scored trajectories that passed
     rewarded integer not null default 0,     -- trajectories that have a reward
     reward_mean real,                  -- mean of the total reward
     reward_min real,                   -- smallest total reward
@@ -117,7 +117,7 @@ create table trajectories (
     agent text,                        -- the agent's name, in environments with several
     effective integer,                 -- 1: known to be part of a training batch
     reward real,                       -- the total reward: as recorded, else the sum of score × weight
-    success integer,                   -- 1 or 0 by the run's success rule; null: unscored
+    success integer,                   -- 1: passed, 0: failed, by the run's success rule; null: unscored
     advantage real,                    -- the recorded advantage
     logprob_mean real,                 -- mean logprob of the sampled tokens, where the index has read them
     turns integer not null,            -- assistant turns, over all branches

@@ -46,8 +46,8 @@ VIEW_COLUMNS = {
     "tool_use": {
         "tool": "the name of the tool, as it was called",
         "trajectories": "how many trajectories called it at least once",
-        "scored": "those whose success is known",
-        "successes": "those that succeeded",
+        "scored": "those that passed or failed",
+        "successes": "those that passed",
         "pass_rate": "successes / scored; null: unscored",
     },
     "unread_steps": {"run": "the run's name"},

@@ -16,6 +16,7 @@ from ..arguments import file_path, shown, step_number, text, whole_number
 from ..index.contents import lacking
 from ..index.database import IndexFileError, open_index
 from ..index.queries import runs, trajectory_row
+from ..outcomes import NAMED_BEFORE
 from ..printed import short
 from ..runs import chosen_run
 from .found import found_rows, found_summary
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..roots import Roots
     from ..trajectory import Trajectory
 
-OUTCOMES = {"correct": "success = 1", "incorrect": "success = 0", "unscored": "success is null"}
+OUTCOMES = {"passed": "success = 1", "failed": "success = 0", "unscored": "success is null"}
 CONDITIONS = {
     "run_id": "run_id = :run_id",
     "step_start": "step >= :step_start",
@@ -55,6 +56,8 @@ class Among:
         for name in ("split", "env", "outcome"):
             if (value := getattr(self, name)) is not None:
                 text(name, value)
+        if self.outcome is not None:
+            object.__setattr__(self, "outcome", NAMED_BEFORE.get(self.outcome, self.outcome))
         if self.outcome is not None and self.outcome not in OUTCOMES:
             raise ValueError(f"No outcome is called {shown(self.outcome)}; there are {', '.join(OUTCOMES)}.")
 
@@ -159,7 +162,7 @@ def search_text(
 
     `words` are those of the search page: all of them in any form and order, `"a phrase"`, `beginning*`, `OR`, `NOT`,
     parentheses, `NEAR(one two, 5)`. The other arguments narrow down what is searched: a run by its name or number, one
-    step or a range of them with both its ends, and the outcome "correct", "incorrect" or "unscored". Each record
+    step or a range of them with both its ends, and the outcome "passed", "failed" or "unscored". Each record
     that is listed is read for its snippet; one that cannot be read has a `problem`.
 
     Raises QueryError for words that cannot be meant, WhichRunError for a run that the index does not hold, ValueError

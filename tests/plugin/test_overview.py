@@ -58,7 +58,7 @@ async def test_the_terminal_lists_the_same_rates(demo, tmp_path):
     assert [fact["split"] for fact in facts] == ["train", "train"]
     for fact in facts:
         rate, reward = (fact[name] for name in ("pass_rate", "reward_mean"))
-        shown = "not scored" if rate is None else f"{rate:.3f}", "not recorded" if reward is None else f"{reward:.3f}"
+        shown = "unscored" if rate is None else f"{rate:.3f}", "not recorded" if reward is None else f"{reward:.3f}"
         assert told[fact["run"]] == (f"{shown[0]} {fact['split']}", shown[1])
 
 

@@ -62,7 +62,7 @@ async def test_siblings_differ_in_shape_as_well_as_in_colour(datasette):
     ]
     assert [address for _, address, _, _ in cells] == [f"{BASE}/{number}" for number in (3, 2, 4)]
     assert "2 of 3 in its prompt group" in page
-    assert "pass rate 1 / 2, 1 not scored" in page
+    assert "pass rate 1 / 2, 1 unscored" in page
     assert 'rel="prev" data-key="p">previous' in page
     assert 'rel="next" data-key="n">next' in page
 
@@ -96,7 +96,7 @@ async def test_every_branch_can_be_read_and_none_is_merged(datasette):
 async def test_errors_are_said(datasette):
     page = await read(datasette, 4)
     assert "<b>SandboxError</b> The sandbox did not start." in page
-    assert "not scored" in page
+    assert "unscored" in page
     assert '<dt>total</dt><dd class="muted">not recorded</dd>' in page
 
 

@@ -132,7 +132,7 @@ async def test_the_branch_of_a_match_is_led_to(datasette):
 async def test_the_summary_counts_all_that_match(datasette, form):
     page = words(await get(datasette, f"{SEARCH}?q=pick{form}"))
     assert "3 trajectories" in page
-    assert "pass rate 0.500 1 of 2, 1 not scored" in page
+    assert "pass rate 0.500 1 of 2, 1 unscored" in page
 
 
 @pytest.mark.parametrize("query", ["AND", '"open', "(a", "a NOT", "NEAR(a", "x" * 1001])

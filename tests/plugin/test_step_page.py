@@ -86,7 +86,7 @@ async def test_a_group_is_reached_under_the_filters(datasette):
 
 async def test_the_headline_counts_the_whole_step(datasette):
     page = words(await get(datasette, f"{PAGE}?env=math"))
-    assert "Step 3 pass rate 0.562 9 of 16, 4 not scored, mean reward 0.562" in page
+    assert "Step 3 pass rate 0.562 9 of 16, 4 unscored, mean reward 0.562" in page
     assert "20 trajectories" in page
 
 
