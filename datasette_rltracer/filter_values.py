@@ -61,14 +61,14 @@ async def missing_names(
     return [
         one
         for (name, value), answer in zip(asked.items(), found, strict=True)
-        if not answer.interrupted and (one := _missing(request, name, value, answer.rows))
+        if not answer.interrupted and (one := _missing(datasette, request, name, value, answer.rows))
     ]
 
 
-def not_among(request: Request, name: str, values: Sequence[str]) -> list[Missing]:
+def not_among(datasette: Datasette, request: Request, name: str, values: Sequence[str]) -> list[Missing]:
     """Return whether the address asks for a name that is not among these, as `missing_names` does."""
     asked = dict(parse_qsl(request.query_string)).get(name)
-    one = _missing(request, name, asked, [{"value": value} for value in values]) if asked else None
+    one = _missing(datasette, request, name, asked, [{"value": value} for value in values]) if asked else None
     return [one] if one else []
 
 
@@ -78,15 +78,19 @@ def _values(name: str, table: str, where: str) -> str:
     return VALUES.format(column=escape_sqlite(name), table=escape_sqlite(table), where=where, most=MOST_NAMED)
 
 
-def _missing(request: Request, name: str, asked: str, rows: Sequence[dict[str, Any]]) -> Missing | None:
+def _missing(
+    datasette: Datasette, request: Request, name: str, asked: str, rows: Sequence[dict[str, Any]]
+) -> Missing | None:
     """Return what is said of a name, unless it is there, or may be: of very many names only some were looked at."""
     if len(rows) == MOST_NAMED or asked in {str(row["value"]) for row in rows}:
         return None
-    ways = [(plain(row.get("name") or row["value"]), _instead(request, name, str(row["value"]))) for row in rows]
+    values = [(plain(row.get("name") or row["value"]), str(row["value"])) for row in rows]
+    ways = [(words, _instead(datasette, request, name, value)) for words, value in values]
     return Missing(NAMES[name], plain(asked), ways)
 
 
-def _instead(request: Request, name: str, value: str) -> str:
-    """Return the address of the same page with another name, relative to it."""
-    pairs = parse_qsl(request.query_string)
-    return "?" + urlencode([(key, value if key == name else old) for key, old in pairs if key not in PLACES])
+def _instead(datasette: Datasette, request: Request, name: str, value: str) -> str:
+    """Return the address of the same page with another name."""
+    pairs = [pair for pair in parse_qsl(request.query_string) if pair[0] not in PLACES]
+    query = urlencode([(key, value if key == name else old) for key, old in pairs])
+    return f"{datasette.urls.path(request.scope.get('route_path') or request.path)}?{query}"

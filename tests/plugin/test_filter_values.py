@@ -60,10 +60,11 @@ async def test_a_name_that_is_not_there_is_answered_with_those_that_are(serve, p
     assert said(await get(serve(), OWN + page)) == PAGES[page]
 
 
-async def test_the_links_keep_the_other_filters_and_lead_to_the_first_rows(serve):
-    page = await get(serve(), f"{OWN}step/1/1?split=trian&zero_variance=1&start=5")
+@pytest.mark.parametrize(("settings", "below"), [({}, ""), ({"base_url": "/below/"}, "/below")])
+async def test_the_links_keep_the_other_filters_and_lead_to_the_first_rows(serve, settings, below):
+    page = await get(serve(settings=settings), f"{OWN}step/1/1?split=trian&zero_variance=1&start=5")
     links = [unescape(one) for one in re.findall(r'href="([^"]+)"', MISSING.search(page)[1])]
-    assert links == ["?split=eval&zero_variance=1", "?split=train&zero_variance=1"]
+    assert links == [f"{below}{OWN}step/1/1?split={split}&zero_variance=1" for split in ("eval", "train")]
 
 
 async def test_an_export_of_nothing_names_what_there_is(serve):
