@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,6 +125,38 @@ def test_waiting_for_workers_is_told_once(run: Path, tmp_path: Path, monkeypatch
         index(tmp_path / "x.sqlite", run, executor=address(empty))
         assert told.getvalue() == f"Waiting for workers of {address(empty)}.\n"
     assert dump(tmp_path / "x.sqlite") == dump(tmp_path / "1.sqlite")
+
+
+class LateFuture:
+    """A future that ends just after the time for it was up."""
+
+    status = "pending"
+
+    def __init__(self, ended: str, error: Exception | None = None) -> None:
+        self.ended, self.error = ended, error
+
+    def result(self, timeout: float | None = None) -> bytes:
+        if self.status == "pending":
+            self.status = self.ended
+            raise TimeoutError
+        if self.error:
+            raise self.error
+        return b"found"
+
+
+def waited(future: LateFuture) -> bytes:
+    """Return what waiting for a future gives, on a cluster with a worker."""
+    waiting = object.__new__(cluster.Cluster)
+    waiting.client = SimpleNamespace(nthreads=lambda: {"worker": 1})  # type: ignore[assignment]
+    return waiting._awaited(future)  # type: ignore[arg-type]
+
+
+def test_what_ends_as_its_time_is_up_counts_as_it_ended() -> None:
+    assert waited(LateFuture("finished")) == b"found"
+    for error in (distributed.KilledWorker("scan", FakeWorker(), 3), TimeoutError("of the task")):
+        with pytest.raises(type(error)) as raised:
+            waited(LateFuture("error", error))
+        assert raised.value is error
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ class Cluster:
             try:
                 return future.result(timeout=PATIENT_SECONDS)  # type: ignore[no-any-return]
             except (TimeoutError, asyncio.TimeoutError):  # the same from Python 3.11 on
-                if future.status != "pending":
-                    raise
+                if future.status in ("error", "cancelled"):  # it has ended since, or with such an error of its own
+                    return future.result()  # type: ignore[no-any-return]
             lacks_workers = not self.client.nthreads()
             if lacks_workers and not self.is_told:
                 print(f"Waiting for workers of {self.address}.", file=sys.stderr, flush=True)
