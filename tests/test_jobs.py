@@ -196,15 +196,17 @@ def test_an_error_in_the_code_is_told_with_its_place(tmp_path: Path) -> None:
     assert "in scan_part" in str(raised.value.__cause__)
 
 
-SLOW = """
-import sys, time
+SOME = """
+import time
+from itertools import count
 from rltracer_sqlite.cli.index import main
 from rltracer_sqlite.sources.prime_rl import scan
-read = scan.trace_entries
-def slow(*arguments):
-    time.sleep(0.02)
+read, asked = scan.trace_entries, count()
+def some(*arguments):
+    if next(asked) >= 20:
+        time.sleep(600)
     return read(*arguments)
-scan.trace_entries = slow
+scan.trace_entries = some
 main()
 """
 
@@ -215,7 +217,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     run, database = tmp_path / "run", tmp_path / "x.sqlite"
     for step in range(1, 9):
         append(run / ONE.replace("step_1", f"step_{step}"), *records(60, f"s{step}-"))
-    command = [sys.executable, "-c", TAKE_INTERRUPTS + SLOW, str(database), str(run), "--jobs", "2"]
+    command = [sys.executable, "-c", TAKE_INTERRUPTS + SOME, str(database), str(run), "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(
         command, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

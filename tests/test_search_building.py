@@ -192,17 +192,23 @@ def test_few_different_statements_are_kept(run: Path, monkeypatch: pytest.Monkey
         assert len([sql for sql in connection.said if "into trajectories_text " in sql]) == 7
 
 
-SLOW = """
-import sys, time
+HALF = """
+import threading
+from itertools import count
 from rltracer_sqlite.cli.fts import main
 from rltracer_sqlite.search import ahead, read, write
 ahead.BATCH_ROWS = write.COMMIT_BYTES = 1
 write.STATEMENT_ROWS = 2
-plain = read.ShardTexts.read
-def slow(*arguments):
-    time.sleep(0.3)
+plain, asked, is_over = read.ShardTexts.read, count(), threading.Event()
+class Pool(ahead.ThreadPoolExecutor):
+    def shutdown(self, *arguments, **options):
+        is_over.set()
+        super().shutdown(*arguments, **options)
+def until_half(*arguments):
+    if next(asked) >= 10:
+        is_over.wait()
     return plain(*arguments)
-read.ShardTexts.read = slow
+ahead.ThreadPoolExecutor, read.ShardTexts.read = Pool, until_half
 main()
 """
 
@@ -213,7 +219,7 @@ def test_a_signal_ends_a_build_that_the_next_one_completes(number: signal.Signal
     database = run.parent / "x.sqlite"
     remember_root(run)
     with subprocess.Popen(
-        [sys.executable, "-c", TAKE_INTERRUPTS + SLOW, str(database), "--quiet"],
+        [sys.executable, "-c", TAKE_INTERRUPTS + HALF, str(database), "--quiet"],
         cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     ) as process:  # fmt: skip
         wait_for_texts(database)

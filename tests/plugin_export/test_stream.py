@@ -100,7 +100,7 @@ def test_an_export_that_is_being_prepared_ends_when_its_visitor_leaves(
 
     def slow(self: stream.Visitor, *told: Any) -> None:
         begun.set()
-        time.sleep(0.05)  # 400 records would take 20 s
+        assert self.left.wait(PATIENCE)
         stay(self, *told)
 
     monkeypatch.setattr(stream.Visitor, "stay_or_raise", slow)

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -259,12 +258,14 @@ async def test_t14_our_own_questions_stop(place: Path, monkeypatch: pytest.Monke
 
 def test_t14_a_command_can_be_stopped(place: Path) -> None:
     program = f"""
-        import sys
+        import os, sys
+        from functools import partial
         from pathlib import Path
         from rltracer_sqlite.index.database import open_index
         connection = open_index(Path(sys.argv[1]))
-        print("asked", flush=True)
-        connection.execute("{ENDLESS} select count(*) from n").fetchone()
+        # Said by SQLite once it is at work, and before any more of Python, which would take the signal for its own.
+        connection.create_function("begun", 0, partial(os.write, 1, b"asked\\n"), deterministic=True)
+        connection.execute("{ENDLESS} select count(*) from n where begun()").fetchone()
     """
     command = [
         sys.executable,
@@ -274,8 +275,7 @@ def test_t14_a_command_can_be_stopped(place: Path) -> None:
     ]
     process = subprocess.Popen(command, env=safe_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(0.2)
+    assert process.stdout.readline() == b"asked\n"
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert b"interrupted" in said
