@@ -65,7 +65,7 @@ def content_of(page, server, chart, query=""):
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_is_drawn_under_a_strict_policy(page, server, chart):
+def test_is_drawn_under_a_strict_policy_and_a_click_leads_to_the_rows_behind_the_mark(page, server, chart):
     response = page.goto(f"{server}/-/rltracer/run/run/1/charts/{chart}")
     assert "script-src 'self'" in response.headers["content-security-policy"]
     page.wait_for_selector("figure[data-state=drawn]")
@@ -73,23 +73,25 @@ def test_is_drawn_under_a_strict_policy(page, server, chart):
     content = content_of(page, server, chart)
     assert page.locator(".drawing[role=graphics-document]").get_attribute("aria-label") == content["description"]
     assert page.locator("figcaption").inner_text() == " ".join(content["description"].split())
+    address = clicked(page, page.locator(MARKS.get(chart, POINTS)).first)
+    filters = dict(parse_qsl(address.query))
+    assert address.path == content["links"]["table"]
+    assert filters["run_id"] == "1"
+    assert linked_rows(page) or chart == "zero_variance"
 
 
-@pytest.mark.parametrize("chart", CHARTS)
-def test_click_leads_to_the_rows_behind_the_mark(page, server, chart):
-    open_chart(page, server, chart)
-    content = content_of(page, server, chart)
-    mark = page.locator(MARKS.get(chart, POINTS)).first
+def clicked(page, mark):
+    """Return the address that a click on a mark leads to."""
     mark.hover(force=True)
     page.wait_for_selector(".rltracer-tip:not([hidden])")
     with page.expect_navigation():
         mark.click(force=True)
-    address = urlsplit(page.url)
-    filters = dict(parse_qsl(address.query))
-    assert address.path == content["links"]["table"]
-    assert filters["run_id"] == "1"
-    rows = page.request.get(page.url.replace("?", ".json?", 1) + "&_shape=objects").json()["rows"]
-    assert rows or chart == "zero_variance"
+    return urlsplit(page.url)
+
+
+def linked_rows(page):
+    """Return the rows of the table that the page shows."""
+    return page.request.get(page.url.replace("?", ".json?", 1) + "&_shape=objects").json()["rows"]
 
 
 def test_a_bar_leads_to_as_many_rows_as_it_says(page, server):
@@ -100,7 +102,7 @@ def test_a_bar_leads_to_as_many_rows_as_it_says(page, server):
         shown = dict(zip(*[iter(page.locator(".rltracer-tip :is(dt, dd)").all_inner_texts())] * 2, strict=True))
         with page.expect_navigation():
             bars.nth(number).click(force=True)
-        rows = page.request.get(page.url.replace("?", ".json?", 1) + "&_shape=objects").json()["rows"]
+        rows = linked_rows(page)
         assert len(rows) == int(shown["prompts"])
         assert {row["pass_bucket"] for row in rows} == {shown["pass rate"]}
         page.go_back()

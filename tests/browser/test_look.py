@@ -1,4 +1,4 @@
-"""Every page at every width in both themes: nothing sticks out, and axe-core finds no fault."""
+"""Every page at every width in both themes: axe-core finds no fault, and nothing sticks out or is too small or wide."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ PAGES = [
     "thought", "failed", "counted", "raw", "found", "tokens", "compare", "search", "empty search", "export", "browse",
     "browse run", "missing",
 ]  # fmt: skip
+OF_TABLES = ("overview", "run", "step", "group")
+OF_PROSE = ("thought", "counted", "raw")
+PRESSED = ("step", "group", "counted", "compare", "search", "export", "browse")
 WIDTHS = (360, 768, 1280, 2560)
 # Datasette's own menu and footer are not ours to judge, nor is what Vega draws beside a chart's description.
 RUN = """
@@ -23,20 +26,39 @@ async () => (await axe.run(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_no_fault_and_nothing_sticks_out(open_page, places, name):
+def test_a_page_can_be_read_and_used_at_every_width(open_page, places, name):
     page = open_page(places[name])
     for figure in page.locator("figure.rltracer-chart").all() if name == "charts" else ():
         figure.scroll_into_view_if_needed()
         figure.get_by_text("Table of").wait_for()
+    check_with_axe(page)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CLIPPED) == [], width
+        if name in OF_PROSE:
+            assert page.evaluate(WIDEST) <= 46 * 16 + 1, width
+        if name in PRESSED and width == min(WIDTHS):
+            assert page.evaluate(SMALL) == []
+    if name in OF_TABLES:
+        check_tables(page)
+
+
+def check_with_axe(page):
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for theme, width in (("light", 1280), ("dark", 360)):
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(RUN) == [], (theme, width)
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate(CLIPPED) == [], width
+
+
+def check_tables(page):
+    """Check that no table has to be scrolled in a window of 1100."""
+    page.set_viewport_size({"width": 1100, "height": 900})
+    tables = "[...document.querySelectorAll('.reading .scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+    wider = page.evaluate(tables)
+    assert wider
+    assert max(wider) <= 0
 
 
 # What a form holds stands inside the window and its field inside its label; a label does not lie over the next.
@@ -54,28 +76,9 @@ CLIPPED = """
     return width && (left < 0 || right > innerWidth || over || inside);
 }).map((one) => one.outerHTML.slice(0, 120))
 """
-
-
-@pytest.mark.parametrize("name", ["overview", "run", "step", "group"])
-def test_no_table_has_to_be_scrolled_in_a_window_of_1100(open_page, places, name):
-    page = open_page(places[name], width=1100)
-    tables = "[...document.querySelectorAll('.reading .scroll')].map((one) => one.scrollWidth - one.clientWidth)"
-    wider = page.evaluate(tables)
-    assert wider
-    assert max(wider) <= 0
-
-
-@pytest.mark.parametrize("name", ["thought", "counted", "raw"])
-def test_lines_of_prose_can_be_read(open_page, places, name):
-    page = open_page(places[name])
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        widest = page.evaluate(
-            "Math.max(0, ...[...document.querySelectorAll('.text:not(.output)')].map((text) => text.clientWidth))"
-        )
-        assert widest <= 46 * 16 + 1
-
-
+# How wide the lines of prose are.
+WIDEST = "Math.max(0, ...[...document.querySelectorAll('.text:not(.output)')].map((text) => text.clientWidth))"
+# What can be pressed and is too small for it on a small screen.
 SMALL = """() => {
 const pressed = ".reading :is(a.cell, button, select, input:not([type=hidden], .unseen))";
 return [...document.querySelectorAll(pressed)].filter((one) => {
@@ -83,8 +86,3 @@ return [...document.querySelectorAll(pressed)].filter((one) => {
     return width && (width < 12 || height < 12 || (one.matches("input[type=search], input[type=text]") && width < 40));
 }).map((one) => one.outerHTML.slice(0, 120));
 }"""
-
-
-@pytest.mark.parametrize("name", ["step", "group", "counted", "compare", "search", "export", "browse"])
-def test_what_can_be_pressed_is_large_enough_on_a_small_screen(open_page, places, name):
-    assert open_page(places[name], 360).evaluate(SMALL) == []
