@@ -22,6 +22,8 @@ LEFT_OUT = [
     *("AimEnabled", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup"),
 ]
 QUIET = [
+    # Every window is a process of its own otherwise, and another is started in advance: most of its time goes there.
+    *("--renderer-process-limit=1", "--in-process-gpu"),
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     f"--disable-features={','.join(LEFT_OUT)}",
