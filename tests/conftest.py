@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("no clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 
-MEMORY = 4 << 30  # bytes that have to be free for temporary files to be in memory
+MEMORY = 2 << 30  # bytes, several times what the tests need, that have to be free for temporary files to be in memory
 
 
 def pytest_configure() -> None:

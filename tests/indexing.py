@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,16 @@ def index(
         return refresh_run(connection, source, root, run_id, **options)
     finally:
         finish_writing(connection)
+
+
+def copied(made: Path, here: Path) -> Path:
+    """Copy a folder of runs and of their index, run.sqlite, as if they had been written and indexed where they go."""
+    shutil.copytree(made, here, dirs_exist_ok=True)
+    connection = sqlite3.connect(here / "run.sqlite")
+    connection.execute("update runs set root = replace(root, ?, ?)", (str(made), str(here)))
+    connection.commit()
+    connection.close()
+    return here
 
 
 def dump(database: Path) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from datasette.app import Datasette
 
-from tests.indexing import index
+from tests.indexing import copied, index
 from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
 from tests.token_layouts import write_tokenizer
 
@@ -86,12 +86,19 @@ def traces() -> list[Record]:
     ]
 
 
+@pytest.fixture(scope="session")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what `folder` is a copy of."""
+    made = tmp_path_factory.mktemp("usual")
+    write_run(made / "run", traces())
+    index(made / "run.sqlite", made / "run")
+    return made
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(usual: Path, tmp_path: Path) -> Path:
     """Return a folder with the usual run and its index, run.sqlite."""
-    write_run(tmp_path / "run", traces())
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    return tmp_path
+    return copied(usual, tmp_path)
 
 
 @pytest.fixture

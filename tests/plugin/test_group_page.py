@@ -34,9 +34,14 @@ def trajectories():
     yield {"prompt": "third", "reward": 1.0}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
+
+
 @pytest.fixture
-def datasette(tmp_path):
-    return Datasette([str(make_index(tmp_path / "index.sqlite", trajectories()))])
+def datasette(made):
+    return Datasette([str(made)])
 
 
 async def rows(datasette, query="", group=1):

@@ -29,9 +29,14 @@ def trajectories():
     yield {"run": "old", "step": 7, "split": "eval", "reward": None, "ok": 0, "error_type": "SandboxError"}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
+
+
 @pytest.fixture
-def datasette(tmp_path):
-    return Datasette([str(make_index(tmp_path / "index.sqlite", trajectories()))])
+def datasette(made):
+    return Datasette([str(made)])
 
 
 @pytest.mark.parametrize("path", [PAGE, PAGE.rstrip("/")])

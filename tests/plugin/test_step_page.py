@@ -32,9 +32,14 @@ def trajectories():
     yield {"step": None, "prompt": "without a step", "reward": 1.0}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
+
+
 @pytest.fixture
-def datasette(tmp_path):
-    return Datasette([str(make_index(tmp_path / "index.sqlite", trajectories()))])
+def datasette(made):
+    return Datasette([str(made)])
 
 
 async def prompts(datasette, query=""):

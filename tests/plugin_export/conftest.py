@@ -16,7 +16,7 @@ from datasette.plugins import pm
 from datasette_rltracer import export, export_formats, export_page
 from rltracer_sqlite.cli.export import command
 from tests.export_runs import rollout, write_steps
-from tests.indexing import index
+from tests.indexing import copied, index
 
 
 class Hooks:
@@ -60,18 +60,25 @@ def listed(found: Any) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with two runs and their index: run.sqlite."""
+@pytest.fixture(scope="session")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what `folder` is a copy of."""
+    made = tmp_path_factory.mktemp("two-runs")
     records = [
         rollout(f"{q}{n}", q, passed=n < limit, calls=n) for q, limit in (("easy", 4), ("mid", 2)) for n in range(4)
     ]
-    write_steps(tmp_path / "one", {1: records[::2], 2: records[1::2]})
-    write_steps(tmp_path / "one", {2: [rollout("evaluated", "exam")]}, split="eval")
-    write_steps(tmp_path / "two", {1: [rollout(f"other{n}", "easy", calls=1) for n in range(3)]})
+    write_steps(made / "one", {1: records[::2], 2: records[1::2]})
+    write_steps(made / "one", {2: [rollout("evaluated", "exam")]}, split="eval")
+    write_steps(made / "two", {1: [rollout(f"other{n}", "easy", calls=1) for n in range(3)]})
     for name in ("one", "two"):
-        index(tmp_path / "run.sqlite", tmp_path / name)
-    return tmp_path
+        index(made / "run.sqlite", made / name)
+    return made
+
+
+@pytest.fixture
+def folder(two_runs: Path, tmp_path: Path) -> Path:
+    """Return a folder with two runs and their index: run.sqlite."""
+    return copied(two_runs, tmp_path)
 
 
 @pytest.fixture

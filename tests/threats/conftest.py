@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from datasette.app import Datasette
 
-from tests.indexing import index
-from tests.plugin.conftest import traces, write_run
+from tests.indexing import copied
+from tests.plugin.conftest import usual
+
+__all__ = ["usual"]
 
 
 @pytest.fixture
-def datasette(tmp_path: Path) -> Datasette:
-    write_run(tmp_path / "run", traces())
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    return Datasette([str(tmp_path / "run.sqlite")])
+def datasette(usual: Path, tmp_path: Path) -> Datasette:
+    return Datasette([str(copied(usual, tmp_path) / "run.sqlite")])
