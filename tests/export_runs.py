@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
-from rltracer_sqlite.export.runs import open_runs
+from rltracer_sqlite.export.runs import OpenRun, open_runs
 from rltracer_sqlite.export.selection import Selection
 from tests.indexing import index
 from tests.layouts import append, message, tool_call, trace
@@ -83,8 +83,12 @@ def inspect(runs: Any, **preferences: Any) -> dict[str, Any]:
 
 def chosen(runs: Any, **preferences: Any) -> list[str]:
     """Return the ids of the selected trajectories, without reading any record."""
-    specs = runs if isinstance(runs, list) else [runs]
-    with Selection(open_runs(specs), ExportPreferences(**preferences)) as selection:
+    return chosen_of(open_runs(runs if isinstance(runs, list) else [runs]), **preferences)
+
+
+def chosen_of(opened: Sequence[OpenRun], **preferences: Any) -> list[str]:
+    """Return the ids of the selected trajectories of runs that have been opened."""
+    with Selection(opened, ExportPreferences(**preferences)) as selection:
         selection.select()
         found = []
         for run in selection.runs:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rltracer_sqlite.index import derived, statistics
 from rltracer_sqlite.index.columns import BUILT_IN, column_name
-from rltracer_sqlite.index.database import open_for_writing
+from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.index.migrations import statements
 
 Row = Mapping[str, Any]
@@ -18,10 +20,20 @@ GROUP_KEY = ("run", "step", "split", "env", "prompt", "task", "group")
 
 def new_index(path: Path) -> sqlite3.Connection:
     """Return a new, empty index that is quick to fill."""
-    connection = open_for_writing(path)
+    path.write_bytes(_empty())
+    connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("pragma journal_mode = memory")
     connection.execute("pragma synchronous = off")
     return connection
+
+
+@cache
+def _empty() -> bytes:
+    """Return the file of an empty index: copying it is quicker than making another."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.sqlite"
+        finish_writing(open_for_writing(path))
+        return path.read_bytes()
 
 
 def make_index(path: Path, rows: Iterable[Row], rule: tuple[str, float] = ("reward", 1.0)) -> Path:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.export_runs import chosen, export, indexed, rollout, spec
+from rltracer_sqlite.export.runs import open_runs
+from tests.export_runs import chosen, chosen_of, export, indexed, rollout, spec
 
 
 def pairs(count: int) -> list[dict[str, Any]]:
@@ -47,10 +48,11 @@ def test_the_weight_is_calls_to_the_power_within_prompt_groups(many_pairs: Path,
 
 @pytest.mark.parametrize(("power", "share"), [(0.0, 1 / 2), (0.5, 2 / 3), (1.0, 4 / 5), (2.0, 16 / 17)])
 def test_the_weight_is_calls_to_the_power_for_the_global_target(one_pair: Path, power: float, share: float) -> None:
+    opened = open_runs([spec(one_pair)])
     found = [
         uid
         for seed in range(100)
-        for uid in chosen(spec(one_pair), tool_call_sampling_power=power, target_count=1, seed=seed)
+        for uid in chosen_of(opened, tool_call_sampling_power=power, target_count=1, seed=seed)
     ]
     assert share_of_four(found) == pytest.approx(share, abs=0.12)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rltracer_sqlite.index.database import open_for_writing
 from rltracer_sqlite.passrates import (
     PASS_BINS,
     SuccessRule,
@@ -24,7 +25,7 @@ from rltracer_sqlite.passrates import (
     window_steps,
 )
 
-from .index_factory import make_index, new_index
+from .index_factory import make_index
 
 COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
@@ -151,7 +152,7 @@ def test_rules_that_cannot_be_read(text):
 
 def test_column_of_a_path(tmp_path):
     path = make_index(tmp_path / "run.sqlite", [{"reward": 1, "rewards.format.score": 0.5, "metrics.num_turns": 3}])
-    connection = new_index(path)
+    connection = open_for_writing(path)
     assert success_column(connection, "reward") == "reward"
     assert success_column(connection, "rewards.format.score") == "reward_format"
     assert success_column(connection, "metrics.num_turns") == "metric_num_turns"
