@@ -203,11 +203,11 @@ async def test_a_run_keeps_what_its_steps_count(index: Index, system: str) -> No
 
 async def test_inspect_shows_what_the_files_hold(index: Index, system: str) -> None:
     command = ["--run", str(index.path), "--name", system, "--json"]
-    steps = CliRunner().invoke(inspect, command, catch_exceptions=False).output.splitlines()
+    steps = CliRunner().invoke(inspect, command, catch_exceptions=False).stdout.splitlines()
     assert {json.loads(line)["step"] for line in steps} >= {one.step for one in index.written[system]}
     shown = Counter()
     for row in trajectories(index, system):
-        one = json.loads(CliRunner().invoke(inspect, [*command, "--trajectory", str(row["id"])]).output)
+        one = json.loads(CliRunner().invoke(inspect, [*command, "--trajectory", str(row["id"])]).stdout)
         shown[one["metadata"]["reward"], row["step"], row["split"], plain(one["messages"])] += 1
     assert shown == Counter((w.reward, w.step, w.split, plain(w.messages)) for w in index.written[system])
 
