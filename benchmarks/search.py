@@ -29,7 +29,7 @@ from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text, remove_text
 from rltracer_sqlite.search.query import TOKENIZER
-from rltracer_sqlite.search.records import decode_record, record_text
+from rltracer_sqlite.search.record_texts import decode_record, record_text
 from rltracer_sqlite.search.write import MERGING
 from tests.indexing import index
 

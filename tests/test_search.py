@@ -27,7 +27,7 @@ from rltracer_sqlite.search import (
     remove_text,
     text_coverage,
 )
-from rltracer_sqlite.search.records import decode_record, record_text
+from rltracer_sqlite.search.record_texts import decode_record, record_text
 from tests.commands import indexed, rltracer
 from tests.indexing import index, rows, value
 from tests.layouts import corpora, expected_sets

@@ -20,7 +20,7 @@ from rltracer_sqlite.index.database import finish_writing, open_for_writing, ope
 from rltracer_sqlite.roots import Roots, remember_root
 from rltracer_sqlite.search import ahead, refresh_text, write
 from rltracer_sqlite.search.jobs import Job, TextShard
-from rltracer_sqlite.search.read import Row, ShardTexts, Text
+from rltracer_sqlite.search.shard_texts import Row, ShardTexts, Text
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from tests.indexing import index, rows, value
 from tests.interrupts import TAKE_INTERRUPTS
@@ -196,10 +196,10 @@ HALF = """
 import threading
 from itertools import count
 from rltracer_sqlite.cli.fts import main
-from rltracer_sqlite.search import ahead, read, write
+from rltracer_sqlite.search import ahead, shard_texts, write
 ahead.BATCH_ROWS = write.COMMIT_BYTES = 1
 write.STATEMENT_ROWS = 2
-plain, asked, is_over = read.ShardTexts.read, count(), threading.Event()
+plain, asked, is_over = shard_texts.ShardTexts.read, count(), threading.Event()
 class Pool(ahead.ThreadPoolExecutor):
     def shutdown(self, *arguments, **options):
         is_over.set()
@@ -208,7 +208,7 @@ def until_half(*arguments):
     if next(asked) >= 10:
         is_over.wait()
     return plain(*arguments)
-ahead.ThreadPoolExecutor, read.ShardTexts.read = Pool, until_half
+ahead.ThreadPoolExecutor, shard_texts.ShardTexts.read = Pool, until_half
 main()
 """
 

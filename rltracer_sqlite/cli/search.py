@@ -25,7 +25,7 @@ from .visible import json_line, printable
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..search import Among, Hit
+    from ..search import Hit, SearchScope
     from ..search.document import Place
 
     Found = tuple[dict[str, Any], Hit]
@@ -81,15 +81,15 @@ def command(
     steps = _steps(step, asked["steps"])
     refuse_swapped("rltracer search", database, words)
     with closing(open_searchable(database)) as connection:
-        among = _among(connection, steps, asked)
-        found = _found(connection, database, query, among, limit)
+        scope = _scope(connection, steps, asked)
+        found = _found(connection, database, query, scope, limit)
         first = next(found, None)
         if first is None:
-            searched = plural(count_searched(connection, among), "trajectory")
+            searched = plural(count_searched(connection, scope), "trajectory")
             say(f"No match in {searched}.", err=as_json)
             return
         listed = chain([first], found)
-        for line in map(_json, listed) if as_json else _table(connection, listed, query, among):
+        for line in map(_json, listed) if as_json else _table(connection, listed, query, scope):
             click.echo(line)
     if not as_json and writes_to_terminal():
         click.echo(cut(f"rltracer inspect {quote(str(database))} --trajectory ID shows one", screen_width()))
@@ -102,10 +102,12 @@ def _steps(step: int | None, steps: str | None) -> tuple[int | None, int | None]
     return (step, step) if step is not None else parse_range(steps)
 
 
-def _among(connection: sqlite3.Connection, steps: tuple[int | None, int | None], asked: dict[str, str | None]) -> Among:
+def _scope(
+    connection: sqlite3.Connection, steps: tuple[int | None, int | None], asked: dict[str, str | None]
+) -> SearchScope:
     """Return what is searched. Raises UsageError, and ClickException where no run has it."""
     from ..index.contents import lacking
-    from ..search import Among
+    from ..search import SearchScope
     from .success import chosen_runs
 
     first, last = steps
@@ -115,17 +117,19 @@ def _among(connection: sqlite3.Connection, steps: tuple[int | None, int | None],
     if len(missing) == len(chosen):
         raise click.ClickException(printable(sentence))
     of_one = None if run is None else chosen[0]
-    return Among(of_one, first, last, split, env, None if outcome == "any" else outcome)
+    return SearchScope(of_one, first, last, split, env, None if outcome == "any" else outcome)
 
 
-def _found(connection: sqlite3.Connection, database: Path, query: str, among: Among, limit: int) -> Iterator[Found]:
+def _found(
+    connection: sqlite3.Connection, database: Path, query: str, scope: SearchScope, limit: int
+) -> Iterator[Found]:
     """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
     from ..roots import Roots
     from ..search import find, text_coverage
     from ..sources.base import SourceError
 
     errors = set()
-    for row, hit in find(connection, Roots.for_database(database), query, among, limit):
+    for row, hit in find(connection, Roots.for_database(database), query, scope, limit):
         errors.add(hit.error)
         yield row, hit
     coverage = text_coverage(connection)
@@ -134,7 +138,7 @@ def _found(connection: sqlite3.Connection, database: Path, query: str, among: Am
     if coverage.later:
         later = f"{plural(coverage.later, 'trajectory')} came later, or could not be read, and cannot be found yet"
         say(f"{later}: rltracer fts {quote(str(database))} adds what is new.", err=True)
-    say_amiss(connection, database, None if among.run_id is None else {among.run_id})
+    say_amiss(connection, database, None if scope.run_id is None else {scope.run_id})
     if errors and None not in errors:
         raise SourceError(f"No record that was found can be read. {sorted(filter(None, errors))[0]}")
 
@@ -151,7 +155,7 @@ def _counted_from_1(place: Place) -> dict[str, Any]:
     return vars(place) | {"message": place.message + 1}
 
 
-def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, among: Among) -> Iterator[str]:
+def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, scope: SearchScope) -> Iterator[str]:
     from ..index.queries import runs
     from ..search import count_found
     from .report import writes_to_terminal
@@ -166,7 +170,7 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     for row, hit in listed:
         yield from _lines(row, hit, run_width, width)
         shown += 1
-    count = max(count_found(connection, query, among), shown)
+    count = max(count_found(connection, query, scope), shown)
     more = "; --limit N lists more" if count > shown and is_terminal else ""
     yield f"{shown:,} of {plural(count, 'trajectory')}{more}"
 

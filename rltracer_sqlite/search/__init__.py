@@ -1,17 +1,22 @@
-"""Full text search: building it, asking it, and finding the places that match."""
+"""Full text search: building it, asking it, and finding the places that match.
+
+`refresh` builds it, from the `jobs` that there are, by `ahead`, `shard_texts` and `record_texts`, with `write`. Asked by
+a `query` within a `scope`, it gives what is `found`, and where it stands as `hits` and `snippets`.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .ask import Among, Match, Matches, count_found, count_searched, find, open_searchable, search_text
 from .document import Document, Place, document
-from .found import NEWEST_FIRST, found_rows, found_summary
+from .found import NEWEST_FIRST, count_found, count_searched, find, found_rows, found_summary
 from .hits import Hit, read_hits
-from .matches import Snippet, best_snippet, find_matches
+from .matches import Match, Matches, search_text
 from .query import QueryError, full_text_query
-from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_text, remove_text, text_coverage
+from .scope import SearchScope
+from .snippets import Snippet, best_snippet, find_matches
+from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_text, open_searchable, remove_text, text_coverage
 
 if TYPE_CHECKING:
     from .refresh import TextRefreshed, refresh_text
@@ -22,13 +27,13 @@ __all__ = [
     "NEWEST_FIRST",
     "SEARCH_SETTINGS",
     "TEXT_TABLE",
-    "Among",
     "Document",
     "Hit",
     "Match",
     "Matches",
     "Place",
     "QueryError",
+    "SearchScope",
     "Snippet",
     "TextRefreshed",
     "best_snippet",

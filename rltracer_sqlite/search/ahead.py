@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..sources.base import SourceError
 from ..sources.files import open_shard
 from .jobs import Job
-from .read import Row, ShardTexts, Text
+from .shard_texts import Row, ShardTexts, Text
 
 BATCH_BYTES = 1 << 20  # of records that are read together
 BATCH_ROWS = 2_000

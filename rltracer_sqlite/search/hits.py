@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..sources.base import SourceError
 from .document import Document, Place, document
-from .matches import best_snippet, find_matches
+from .snippets import best_snippet, find_matches
 
 if TYPE_CHECKING:
     from ..roots import Roots
@@ -43,41 +43,31 @@ class _Room:
 
     bytes: int = MOST_BYTES
     characters: int = MOST_CHARACTERS
-    texts: dict[int, Document] = field(default_factory=dict)  # place in the list -> its text
-    without: dict[int, Hit] = field(default_factory=dict)  # place in the list -> why it has none
 
 
 def read_hits(connection: sqlite3.Connection, roots: Roots, rows: Sequence[Mapping[str, Any]], match: str) -> list[Hit]:
     """Return for each row of `trajectories`, of which id and byte_length are used, what a FTS5 query matches in it."""
     room = _Room()
-    for number, row in enumerate(rows):
-        _read_text(connection, roots, number, row, room)
-    found = dict(zip(room.texts, find_matches([one.text for one in room.texts.values()], match), strict=True))
-    return [
-        room.without[number] if number in room.without else _hit(room.texts[number], found[number])
-        for number in range(len(rows))
-    ]
+    read = [_read_text(connection, roots, row, room) for row in rows]
+    found = iter(find_matches([one.text for one in read if isinstance(one, Document)], match))
+    return [_hit(one, next(found)) if isinstance(one, Document) else one for one in read]
 
 
-def _read_text(connection: sqlite3.Connection, roots: Roots, number: int, row: Mapping[str, Any], room: _Room) -> None:
+def _read_text(connection: sqlite3.Connection, roots: Roots, row: Mapping[str, Any], room: _Room) -> Document | Hit:
+    """Return the text of a record, or where there is no room for it or it cannot be read, that there is no match."""
     from ..loading import load_trajectory
 
     if row["byte_length"] > min(LONGEST_RECORD, room.bytes):
-        said = "The record is too long to be read for a list; open it to see the matches."
-        room.without[number] = Hit(problem=said)
-        return
+        return Hit(problem="The record is too long to be read for a list; open it to see the matches.")
     room.bytes -= row["byte_length"]
     try:
         text = document(load_trajectory(connection, row["id"], roots))
     except (SourceError, OSError, RecursionError) as error:
-        room.without[number] = Hit(problem="The record cannot be read now.", error=str(error))
-        return
+        return Hit(problem="The record cannot be read now.", error=str(error))
     if len(text.text) > room.characters:
-        said = "The text is too long to be looked through for a list; open it to see the matches."
-        room.without[number] = Hit(problem=said)
-        return
+        return Hit(problem="The text is too long to be looked through for a list; open it to see the matches.")
     room.characters -= len(text.text)
-    room.texts[number] = text
+    return text
 
 
 def _hit(text: Document, matches: Sequence[tuple[int, int]]) -> Hit:

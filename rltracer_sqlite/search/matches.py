@@ -1,82 +1,167 @@
-"""Where a query matches within texts, found by SQLite's own full-text search so that both mean the same."""
+"""Searching an index for words in Python: the matches, each with where the most of it stands."""
 
 from __future__ import annotations
 
-import re
-import sqlite3
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .query import TOKENIZER
+from ..amounts import plural
+from ..arguments import file_path, step_number, whole_number
+from ..index.database import open_index
+from ..printed import short
+from ..runs import chosen_run
+from .found import count_found, find
+from .hits import Hit
+from .query import full_text_query
+from .scope import SearchScope, refuse_empty
+from .tables import open_searchable, text_coverage
 
-# Control characters mark the matches; where a text has them itself, something of the same length takes their place.
-OPEN, CLOSE = "\x02", "\x03"
-SAFE = str.maketrans({OPEN: " ", CLOSE: " ", "\0": " "})
-SNIPPET_CHARACTERS = 320
+if TYPE_CHECKING:
+    from ..trajectory import Trajectory
 
 
 @dataclass(frozen=True)
-class Snippet:
-    """A stretch of a text from `start` to `end`, and the matches in it as (start, end) within the whole text."""
+class Match:
+    """A trajectory whose messages say what was searched for, and where the most of it stands.
 
-    start: int
-    end: int
-    matches: Sequence[tuple[int, int]]
-
-
-def find_matches(texts: Sequence[str], query: str) -> list[list[tuple[int, int]]]:
-    """Return for each text the (start, end) of what a FTS5 query matches in it; [] where it does not match.
-
-    Costs about as much time as indexing the texts, some 20 ms for a million characters.
+    `id`, `uid`, `run`, `step`, `split`, `env`, `success` and `reward` are those of the trajectory; `success` is None
+    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of the message with
+    the number `message` on the branch with the number `branch`, both counted from 1 as on the pages and in
+    `rltracer inspect`: `load().branches[branch - 1][message - 1]`. Its role is `role`, and `marks` are the (start, end)
+    of what matches in the snippet. Where the record cannot be read, `problem` says why and the place is None.
     """
-    found: list[list[tuple[int, int]]] = [[] for _ in texts]
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(f"create virtual table found using fts5(body, tokenize='{TOKENIZER}')")
-        rows = ((number, text.translate(SAFE)) for number, text in enumerate(texts))
-        connection.executemany("insert into found (rowid, body) values (?, ?)", rows)
-        marked = connection.execute(
-            "select rowid, highlight(found, 0, ?, ?) from found where found match ?", (OPEN, CLOSE, query)
-        )
-        for number, text in marked:
-            found[number] = _marks(text)
-    return found
+
+    id: int
+    uid: str
+    run: str
+    step: int | None
+    split: str | None
+    env: str | None
+    success: bool | None  # None: unscored
+    reward: float | None
+    matches: int  # in the whole trajectory
+    branch: int | None  # from 1; messages on several branches are told of the last of them
+    message: int | None  # from 1, in the branch: `load().branches[branch - 1][message - 1]`
+    role: str | None
+    snippet: str | None  # a stretch of that message; None where `problem` says why there is none
+    marks: Sequence[tuple[int, int]]  # what matches in the snippet, as (start, end)
+    problem: str | None
+    index: Path = field(repr=False)
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step {self.step}"
+        return f"<Match {self.id} of {short(self.run)}{step}: {short(self.problem or self.snippet, 80)}>"
+
+    def load(self) -> Trajectory:
+        """Return the decoded trajectory, reading its record's bytes only.
+
+        Raises LocatorError where the record is gone, has changed, or lies in a folder that may not be read.
+        """
+        from ..loading import load_trajectory
+        from ..roots import Roots
+
+        with closing(open_index(self.index)) as connection:
+            return load_trajectory(connection, self.id, Roots.for_database(self.index))
 
 
-def _marks(text: str) -> list[tuple[int, int]]:
-    marks, start = [], 0
-    for number, match in enumerate(re.finditer(f"[{OPEN}{CLOSE}]", text)):
-        place = match.start() - number  # without the marks before it
-        if match[0] == OPEN:
-            start = place
-        else:
-            marks.append((start, place))
-    return marks
+class Matches(list[Match]):
+    """The list that `search_text` returns: the newest of the trajectories that were found, up to the limit.
+
+    `total` is how many were found, listed or not. `unsearched` trajectories of the index could not be found, because
+    they came after the full text was brought up to date, or because their records could not be read then;
+    `without_text` have no text, such as token ids without a tokenizer; and the files of `gone` have vanished, so that
+    they cannot be opened, found or not.
+    """
+
+    def __init__(
+        self,
+        matches: Iterable[Match] = (),
+        total: int = 0,
+        unsearched: int = 0,
+        without_text: int = 0,
+        gone: int = 0,
+    ) -> None:
+        super().__init__(matches)
+        self.total = max(total, len(self))
+        self.unsearched, self.without_text, self.gone = unsearched, without_text, gone
+
+    def __repr__(self) -> str:
+        more = "; limit=None lists all" if self.total > len(self) else ""
+        later = f"; {plural(self.unsearched, 'trajectory')} not searched" if self.unsearched else ""
+        later += f"; {self.without_text:,} without text" if self.without_text else ""
+        later += f"; {self.gone:,} whose file is gone" if self.gone else ""
+        return f"<Matches: {len(self):,} of {plural(self.total, 'trajectory')}{more}{later}>"
 
 
-def best_snippet(text: str, matches: Sequence[tuple[int, int]], characters: int = SNIPPET_CHARACTERS) -> Snippet:
-    """Return the stretch of about `characters` that holds the most matches, begun and ended between words."""
-    first = best = 0
-    last = 0
-    most = 0
-    for last, (_, end) in enumerate(matches):
-        while first < last and end - matches[first][0] > characters:
-            first += 1
-        if last - first + 1 > most:
-            most, best = last - first + 1, first
-    held = matches[best : best + most]
-    room = max(characters - (held[-1][1] - held[0][0]), 0) if held else characters
-    start = _between_words(text, max(0, held[0][0] - room // 3) if held else 0, -1)
-    end = _between_words(text, min(len(text), max(start + characters, held[0][1] if held else 0)), 1)
-    return Snippet(start, end, [match for match in held if match[0] < end])
+def search_text(
+    index: str | os.PathLike[str],
+    words: str,
+    *,
+    run: str | int | None = None,
+    step: int | None = None,
+    step_start: int | None = None,
+    step_end: int | None = None,
+    split: str | None = None,
+    env: str | None = None,
+    outcome: str | None = None,
+    limit: int | None = 20,
+) -> Matches:
+    """Return the trajectories of an index whose prompts, messages or tool calls say `words`, the newest first.
+
+    At most `limit` are listed, and all with `limit=None`; `total` of the list says how many there are.
+
+    `words` are those of the search page: all of them in any form and order, `"a phrase"`, `beginning*`, `OR`, `NOT`,
+    parentheses, `NEAR(one two, 5)`. The other arguments narrow down what is searched: a run by its name or number, one
+    step or a range of them with both its ends, and the outcome "passed", "failed" or "unscored". Each record
+    that is listed is read for its snippet; one that cannot be read has a `problem`.
+
+    Raises QueryError for words that cannot be meant, WhichRunError for a run that the index does not hold, ValueError
+    for another outcome, steps that end before they begin, and a split, an environment or steps that none of the runs
+    has, with what they have instead, and IndexFileError for what is no index or has no full text yet.
+    """
+    from ..roots import Roots
+
+    query, path = full_text_query(words), file_path("index", index)
+    most = None if limit is None else whole_number("limit", limit)
+    first, last = _range(step, step_start, step_end)
+    scope = SearchScope(None, first, last, split, env, outcome)
+    with closing(open_searchable(path)) as connection:
+        if run is not None:
+            scope = replace(scope, run_id=chosen_run(path, run).id)
+        refuse_empty(connection, scope)
+        found = [_match(path, *one) for one in find(connection, Roots.for_database(path), query, scope, most)]
+        total = count_found(connection, query, scope) if len(found) == most else len(found)
+        coverage = text_coverage(connection)
+        gone = coverage.gone + coverage.unopened
+        return Matches(found, total, coverage.later, coverage.token_ids + coverage.empty, gone)
 
 
-def _between_words(text: str, place: int, direction: int) -> int:
-    """Return the nearest place outside a word in a direction, or `place` where there is none near."""
-    for distance in range(40):
-        here = place + direction * distance
-        if here <= 0 or here >= len(text):
-            return max(0, min(here, len(text)))
-        if text[here - 1].isspace() or text[here].isspace():
-            return here
-    return place
+def _range(step: int | None, first: int | None, last: int | None) -> tuple[int | None, int | None]:
+    """Return the range of steps that is asked for. Raises ValueError."""
+    step, first, last = map(step_number, (step, first, last))
+    if step is not None and (first is not None or last is not None):
+        raise ValueError("step and step_start or step_end ask for different things: give one of them.")
+    if first is not None and last is not None and last < first:
+        raise ValueError(f"The steps {first} to {last} end before they begin.")
+    return (first, last) if step is None else (step, step)
+
+
+def _match(index: Path, row: dict[str, Any], hit: Hit) -> Match:
+    names = ("id", "uid", "run", "step", "split", "env", "reward")
+    place = hit.place
+    return Match(
+        **{name: row[name] for name in names},
+        success=None if row["success"] is None else bool(row["success"]),
+        matches=hit.matches,
+        branch=place.branch if place else None,
+        message=place.message + 1 if place else None,
+        role=place.role if place else None,
+        snippet=None if hit.problem else hit.text,
+        marks=hit.marks,
+        problem=hit.error or hit.problem,
+        index=index,
+    )

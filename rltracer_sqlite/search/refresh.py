@@ -12,7 +12,7 @@ from ..index.database import begin_writing, transaction
 from ..roots import Roots
 from .ahead import Batch, batches, read_ahead
 from .jobs import Job, find_work
-from .read import Row, Text
+from .shard_texts import Row, Text
 from .tables import DIGESTS, TEXT_TABLE, Coverage, has_text, make_text_tables, text_coverage, text_of
 from .write import TextWriter, merge_a_little, put_off_merging, writing
 

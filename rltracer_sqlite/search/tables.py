@@ -9,10 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from hashlib import blake2b
+from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from ..amounts import plural
-from ..index.database import transaction
+from ..index.database import IndexFileError, open_index, transaction
 from ..index.words import DIGESTS as DIGESTS
 from .query import TOKENIZER
 
@@ -53,6 +55,15 @@ def has_text(connection: sqlite3.Connection) -> bool:
         (TEXT_TABLE, DIGESTS, SHARDS),
     ).fetchone()
     return bool(found[0] == 3)
+
+
+def open_searchable(path: Path) -> sqlite3.Connection:
+    """Open an index for reading. Raises IndexFileError, also where it has no full text."""
+    connection = open_index(path)
+    if not has_text(connection):
+        connection.close()
+        raise IndexFileError(f"The index {path} has no full text yet. Make it with: rltracer fts {quote(str(path))}")
+    return connection
 
 
 def make_text_tables(connection: sqlite3.Connection) -> None:

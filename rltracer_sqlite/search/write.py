@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from ..index.database import transaction
 from .jobs import TextShard
-from .read import Text
+from .shard_texts import Text
 from .tables import DIGESTS, SHARDS, TEXT_TABLE
 
 STATEMENT_BYTES = 1 << 22  # of text that one statement takes

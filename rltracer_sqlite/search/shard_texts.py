@@ -12,7 +12,7 @@ from ..sources.places import Root
 from ..sources.readers import ByteReader
 from .document import document, messages_text
 from .jobs import TextShard
-from .records import TextRecord, decode_record, record_text
+from .record_texts import TextRecord, decode_record, record_text
 
 PLAIN_RECORDS = {"prime-rl"}  # sources whose records `records` reads straight from their bytes
 HASHED_CHARACTERS = 1 << 20  # at once

@@ -1,0 +1,82 @@
+"""Where a query matches within texts, found by SQLite's own full-text search so that both mean the same."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from .query import TOKENIZER
+
+# Control characters mark the matches; where a text has them itself, something of the same length takes their place.
+OPEN, CLOSE = "\x02", "\x03"
+SAFE = str.maketrans({OPEN: " ", CLOSE: " ", "\0": " "})
+SNIPPET_CHARACTERS = 320
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A stretch of a text from `start` to `end`, and the matches in it as (start, end) within the whole text."""
+
+    start: int
+    end: int
+    matches: Sequence[tuple[int, int]]
+
+
+def find_matches(texts: Sequence[str], query: str) -> list[list[tuple[int, int]]]:
+    """Return for each text the (start, end) of what a FTS5 query matches in it; [] where it does not match.
+
+    Costs about as much time as indexing the texts, some 20 ms for a million characters.
+    """
+    found: list[list[tuple[int, int]]] = [[] for _ in texts]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"create virtual table found using fts5(body, tokenize='{TOKENIZER}')")
+        rows = ((number, text.translate(SAFE)) for number, text in enumerate(texts))
+        connection.executemany("insert into found (rowid, body) values (?, ?)", rows)
+        marked = connection.execute(
+            "select rowid, highlight(found, 0, ?, ?) from found where found match ?", (OPEN, CLOSE, query)
+        )
+        for number, text in marked:
+            found[number] = _marks(text)
+    return found
+
+
+def _marks(text: str) -> list[tuple[int, int]]:
+    marks, start = [], 0
+    for number, match in enumerate(re.finditer(f"[{OPEN}{CLOSE}]", text)):
+        place = match.start() - number  # without the marks before it
+        if match[0] == OPEN:
+            start = place
+        else:
+            marks.append((start, place))
+    return marks
+
+
+def best_snippet(text: str, matches: Sequence[tuple[int, int]], characters: int = SNIPPET_CHARACTERS) -> Snippet:
+    """Return the stretch of about `characters` that holds the most matches, begun and ended between words."""
+    first = best = 0
+    last = 0
+    most = 0
+    for last, (_, end) in enumerate(matches):
+        while first < last and end - matches[first][0] > characters:
+            first += 1
+        if last - first + 1 > most:
+            most, best = last - first + 1, first
+    held = matches[best : best + most]
+    room = max(characters - (held[-1][1] - held[0][0]), 0) if held else characters
+    start = _between_words(text, max(0, held[0][0] - room // 3) if held else 0, -1)
+    end = _between_words(text, min(len(text), max(start + characters, held[0][1] if held else 0)), 1)
+    return Snippet(start, end, [match for match in held if match[0] < end])
+
+
+def _between_words(text: str, place: int, direction: int) -> int:
+    """Return the nearest place outside a word in a direction, or `place` where there is none near."""
+    for distance in range(40):
+        here = place + direction * distance
+        if here <= 0 or here >= len(text):
+            return max(0, min(here, len(text)))
+        if text[here - 1].isspace() or text[here].isspace():
+            return here
+    return place
