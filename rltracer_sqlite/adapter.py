@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from threading import RLock
@@ -14,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import finalize
 
 from .arguments import file_path, shown, step_number, text, whole_number
-from .home import cache_folder
 from .index import queries
-from .index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
-from .loading import loaded, located
+from .index.database import open_index
+from .loading import loaded, located, run_source
+from .on_demand import brought_up_to_date, cached_index
 from .printed import short
-from .roots import Roots, allowed_tokenizer
+from .roots import Roots
 from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run
 from .scores import Scores
-from .sources import missing, source_for, source_named
+from .sources import missing, source_for
 from .sources.base import LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, real_place, relist
 from .sources.prime_rl import PrimeRLSource
@@ -188,27 +187,19 @@ class IndexedAdapter:
         self.close()
 
     def _refresh(self, step: int | None) -> None:
-        from .index.lock import WriterLock
-
         if not self.rollout_dir.exists():
             raise SourceError(missing(self.rollout_dir))
         with self._lock:
             self.close()
-            self.index.parent.mkdir(parents=True, exist_ok=True)
-            with WriterLock(self.index, "reading a step", wait=BUSY_SECONDS):
-                self._refresh_locked(step)
-
-    def _refresh_locked(self, step: int | None) -> None:
-        from .index.refresh import refresh_run
-        from .index.runs import ensure_run
-
-        connection = open_for_writing(self.index)
-        try:
-            self._run_id = ensure_run(connection, self.source, self.rollout_dir)
-            refresh_run(connection, self.source, self.rollout_dir, self._run_id, steps=lambda s: s in (step, None))
-        finally:
-            finish_writing(connection)
-            relist(self.rollout_dir)
+            asked = (step, None)  # what tells no step may hold any
+            reading = brought_up_to_date(
+                self.index, self.source, self.rollout_dir, "reading a step", steps=lambda number: number in asked
+            )
+            try:
+                with reading as (_, done):
+                    self._run_id = done.run_id
+            finally:
+                relist(self.rollout_dir)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -250,12 +241,6 @@ class PrimeRLAdapter(IndexedAdapter):
         super().__init__(PrimeRLSource(tokenizer), rollout_dir, index_path)
 
 
-def cached_index(root: Root) -> Path:
-    """Return the place of a run's index in the user's cache folder, or in that of RLTRACER_HOME."""
-    digest = sha256(str(real_place(root)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return cache_folder() / f"{root.name or 'run'}-{digest}.sqlite"
-
-
 def adapter_for(
     where: str | os.PathLike[str] | RemoteRoot, run: str | int | None = None, tokenizer: str | None = None
 ) -> IndexedAdapter:
@@ -283,7 +268,7 @@ def open_run(index: str | os.PathLike[str], run: str | int | None = None) -> Ind
     path = file_path("index", index)
     row = chosen_run(path, run)
     roots = Roots.for_database(path)
-    root, (tokenizer, _) = roots.located(row.root), allowed_tokenizer(row.tokenizer, roots)
-    adapter = IndexedAdapter(source_named(row.source, tokenizer, row.mapping), root, path, refresh=False)
+    root = roots.located(row.root)
+    adapter = IndexedAdapter(run_source(row, roots), root, path, refresh=False)
     adapter._run_id, adapter._roots = row.id, roots
     return adapter

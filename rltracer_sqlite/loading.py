@@ -1,4 +1,4 @@
-"""One trajectory of an index: where its record is, and what the record says now."""
+"""One trajectory of an index: where its record is, what reads it, and what the record says now."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from .tokens.streams import Tokens
 
 
-def load_trajectory(
-    connection: sqlite3.Connection, trajectory_id: int, roots: Roots, source: Source | None = None
-) -> Trajectory:
+def run_source(run: queries.Run, roots: Roots) -> Source:
+    """Return the source of a run of an index, with the tokenizer that the index names where that may be used.
+
+    Raises SourceError where the source is not installed.
+    """
+    return source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
+
+
+def load_trajectory(connection: sqlite3.Connection, trajectory_id: int, roots: Roots) -> Trajectory:
     """Return the trajectory behind a row of an index, reading its record's bytes only.
 
-    Without a `source` the tokenizer is the one that the index names. Where it may not or cannot be used, token ids
-    have no text, and `metadata["remarks"]` say why. Raises RootNotAllowed where the run's folder may not
-    be read, and LocatorError where the record is missing or has changed.
+    The tokenizer is the one that the index names. Where it may not or cannot be used, token ids have no text, and
+    `metadata["remarks"]` say why. Raises RootNotAllowed where the run's folder may not be read, and LocatorError where
+    the record is missing or has changed.
     """
-    return loaded(*located(connection, trajectory_id, roots), roots, source)
+    return loaded(*located(connection, trajectory_id, roots), roots)
 
 
 def located(
@@ -53,9 +59,12 @@ def loaded(
     locators: Sequence[Locator],
     misfit: str | None,
     roots: Roots,
-    source: Source | None,
+    source: Source | None = None,
 ) -> Trajectory:
-    """Return the trajectory that `located` has found, from its bytes, with what only the index knows of it."""
+    """Return the trajectory that `located` has found, from its bytes, with what only the index knows of it.
+
+    Without a `source` it is read by the one that the index names, with the tokenizer as far as that can be used.
+    """
     trajectory = source.load(root, locators) if source else _read(row, root, locators, roots)
     if misfit and trajectory.messages:
         _remark(trajectory, misfit)

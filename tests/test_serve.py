@@ -16,7 +16,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rltracer_sqlite.adapter import cached_index
 from rltracer_sqlite.browse.process import safe_environment
 from rltracer_sqlite.cli.serve import (
     SETTINGS,
@@ -29,6 +28,7 @@ from rltracer_sqlite.cli.serve import (
     shown_host,
 )
 from rltracer_sqlite.index.database import IndexFileError
+from rltracer_sqlite.on_demand import cached_index
 from tests.indexing import value
 from tests.layouts import append, message, trace
 from tests.test_browse import write_step

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import click
 
-from ..index.database import BUSY_SECONDS, IndexFileError, finish_writing, open_for_writing
-from ..index.lock import WriterLock
-from ..index.refresh import Progress, refresh_run
-from ..index.runs import ensure_run
+from ..index.database import IndexFileError
+from ..index.refresh import Progress
+from ..on_demand import brought_up_to_date
 from ..roots import Roots
 from ..sources import source_for
 from ..sources.base import SourceError
@@ -64,18 +64,14 @@ def read_step(
     date too, of the runs in these folders. Raises SourceError and IndexFileError.
     """
     source = source_for(root, tokenizer)
-    with WriterLock(index, "reading a step", wait=BUSY_SECONDS):
-        connection = open_for_writing(index)
-        try:
-            run_id = ensure_run(connection, source, root, suggested=name)
-            refresh_run(connection, source, root, run_id, lambda number: is_wanted(number, step), progress=progress)
-            if text_roots is not None:
-                from ..search import refresh_text
+    wanted = partial(is_wanted, step=step)
+    reading = brought_up_to_date(index, source, root, "reading a step", wanted, progress, suggested_name=name)
+    with reading as (connection, done):
+        if text_roots is not None:
+            from ..search import refresh_text
 
-                refresh_text(connection, Roots(text_roots))
-            return why_nothing_is_read(connection, run_id, step, set_aside(run_steps(source, root), step))
-        finally:
-            finish_writing(connection)
+            refresh_text(connection, Roots(text_roots))
+        return why_nothing_is_read(connection, done.run_id, step, set_aside(run_steps(source, root), step))
 
 
 class Reporter:

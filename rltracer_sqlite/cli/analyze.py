@@ -133,30 +133,20 @@ def _refuse_nothing(connection: sqlite3.Connection, ids: list[int], selection: S
 
 def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | None]:
     """Open an index, or bring the index of a run's folder up to date and open it; return its run's id in this case."""
-    from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
+    from ..index.database import open_index
     from ..sources.places import is_database
 
     if isinstance(path, Path) and (not path.exists() or is_database(path)):
         return open_index(path), None
-    from ..adapter import cached_index
-    from ..index.lock import WriterLock
-    from ..index.refresh import refresh_run
-    from ..index.runs import ensure_run
+    from ..on_demand import brought_up_to_date, cached_index
     from ..sources import source_for
     from .report import warn_of_misfits
 
     check_run(path)
-    source = source_for(path, tokenizer)
-    index = cached_index(path.absolute())
-    index.parent.mkdir(parents=True, exist_ok=True)
-    with WriterLock(index, "reading a run for an analysis", wait=BUSY_SECONDS):
-        connection = open_for_writing(index)
-        try:
-            run_id = ensure_run(connection, source, path)
-            warn_of_misfits(refresh_run(connection, source, path, run_id))
-        finally:
-            finish_writing(connection)
-    return open_index(index), run_id
+    source, index = source_for(path, tokenizer), cached_index(path.absolute())
+    with brought_up_to_date(index, source, path, "reading a run for an analysis") as (_, done):
+        warn_of_misfits(done)
+    return open_index(index), done.run_id
 
 
 def _summary(analysis: RunAnalysis) -> str:

@@ -157,8 +157,8 @@ def _follower(index: Path, root: str, every: float, config: dict[str, Any]) -> l
 
 def prepare_index(root: Path, index: Path | None) -> Path:
     """Return the index file for what is at `root`, made where there is none. Raises IndexFileError."""
-    from ..adapter import cached_index
     from ..index.database import begin_writing, open_for_writing
+    from ..on_demand import cached_index
 
     file = (index if index is not None else cached_index(root)).absolute()
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -147,7 +147,7 @@ class TraceDataExporter:
             for target in (path, summary_path):
                 given = [name for spec in self.run_specs for name in (spec.path, spec.rl_data_path)]
                 inputs = [name for name in given if isinstance(name, Path)]
-                refuse_target(target, (run.stored_root for run in selection.runs), inputs)
+                refuse_target(target, (run.known.root for run in selection.runs), inputs)
             if not selection.count() and not allow_empty:
                 raise ExportError(" ".join(selection.notes) or NOTHING_LEFT)
             return self._written(selection, path, summary_path, allow_empty)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from ..arguments import as_integer, file_path, is_text, shown
 from ..index import queries
-from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing, open_index
+from ..index.database import open_index
 from ..index.named import name_or_number, named_runs, which_run
+from ..loading import run_source
+from ..on_demand import brought_up_to_date, cached_index
+from ..passrates import window_steps
 from ..printed import given
-from ..roots import Roots, allowed_tokenizer
-from ..sources import source_for, source_named
+from ..roots import Roots
+from ..sources import source_for
 from ..sources.base import Source
 from ..sources.places import Root, is_database, place, relist
 from .preferences import ExportError
@@ -105,34 +109,39 @@ class OpenRun:
     number: int  # its place among the runs of the export
     spec: TraceRunSpec
     index: Path
-    id: int
-    name: str
-    stored_root: str
     known: queries.Run  # as the index keeps it
     roots: Roots
-    success: str  # the success rule, for the summary
     step_first: int | None  # the window's origin
     step_last: int | None
+
+    @property
+    def id(self) -> int:
+        """Its number in the index."""
+        return self.known.id
+
+    @property
+    def name(self) -> str:
+        """What it is called in rows and in the summary."""
+        return self.spec.name or self.known.name
+
+    @property
+    def success(self) -> str:
+        """Its success rule in words."""
+        return self.known.success
 
     @cached_property
     def source(self) -> Source:
         """The source that reads the run's records. Raises SourceError where it is not installed."""
-        tokenizer, _ = allowed_tokenizer(self.known.tokenizer, self.roots)
-        return source_named(self.known.source, tokenizer, self.known.mapping)
+        return run_source(self.known, self.roots)
 
     def root(self) -> Root:
         """Return the folder of the run. Raises RootNotAllowed where it may not be read here."""
-        return self.roots.check(self.stored_root)
+        return self.roots.check(self.known.root)
 
     def window_bounds(self, window: int | None, size: int | None) -> tuple[int | None, int | None]:
         """Return the first and the last step of a window, within the asked range."""
-        if window is None or self.step_first is None:
-            return None, None
-        if size is None:
-            return self.step_first, self.step_last
-        first = self.step_first + window * size
-        last = first + size - 1
-        return first, last if self.spec.step_end is None else min(last, self.spec.step_end)
+        first, last = window_steps(window, self.step_first, size, self.spec.step_end)
+        return first, self.step_last if size is None and first is not None else last
 
 
 def open_runs(specs: Sequence[TraceRunSpec], progress: Progress | None = None) -> list[OpenRun]:
@@ -156,11 +165,8 @@ def _meant(spec: TraceRunSpec) -> list[TraceRunSpec]:
 
 def runs_of(index: Path) -> list[queries.Run]:
     """Return the runs of an index file."""
-    connection = open_index(index)
-    try:
+    with closing(open_index(index)) as connection:
         return queries.runs(connection)
-    finally:
-        connection.close()
 
 
 def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun:
@@ -170,19 +176,13 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
     else:
         index, wanted = _index_folder(spec, path, progress)
         roots = spec.roots or Roots([path])
-    connection = open_index(index)
-    try:
+    with closing(open_index(index)) as connection:
         run = _choose(queries.runs(connection), wanted, index)
-        steps = connection.execute(
-            "select min(step), max(step) from prompt_groups where run_id = ?", (run.id,)
-        ).fetchone()
-    finally:
-        connection.close()
-    first = spec.step_start if spec.step_start is not None else steps[0]
-    last = spec.step_end if spec.step_end is not None else steps[1]
-    return OpenRun(
-        number, spec, index, run.id, spec.name or run.name, run.root, run, roots, run.success, first, last
-    )  # fmt: skip
+        ends = "select min(step), max(step) from prompt_groups where run_id = ?"
+        first, last = connection.execute(ends, (run.id,)).fetchone()
+    first = first if spec.step_start is None else spec.step_start
+    last = last if spec.step_end is None else spec.step_end
+    return OpenRun(number, spec, index, run, roots, first, last)
 
 
 def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:
@@ -195,23 +195,11 @@ def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> 
 
 def _index_folder(spec: TraceRunSpec, root: Root, progress: Progress | None) -> tuple[Path, int]:
     """Bring the asked steps of a folder up to date in the user's cache; return the index and the run's id."""
-    from ..adapter import cached_index
-    from ..index.lock import WriterLock
-    from ..index.refresh import refresh_run
-    from ..index.runs import ensure_run
-
     relist(root)
-    source, index = source_for(root), cached_index(root)
-    index.parent.mkdir(parents=True, exist_ok=True)
-    told = None if progress is None else lambda done, total: progress("Indexing", done, total)
-    with WriterLock(index, "reading a run for an export", wait=BUSY_SECONDS):
-        connection = open_for_writing(index)
-        try:
-            run_id = ensure_run(connection, source, root)
-            refresh_run(connection, source, root, run_id, steps=lambda step: _is_asked(spec, step), progress=told)
-        finally:
-            finish_writing(connection)
-    return index, run_id
+    index, told = cached_index(root), None if progress is None else partial(progress, "Indexing")
+    asked = partial(_is_asked, spec)
+    with brought_up_to_date(index, source_for(root), root, "reading a run for an export", asked, told) as (_, done):
+        return index, done.run_id
 
 
 def _is_asked(spec: TraceRunSpec, step: int | None) -> bool:

@@ -78,7 +78,7 @@ def _runs(selection: Selection, written: Written | None) -> list[dict[str, Any]]
 def _run(run: OpenRun) -> dict[str, Any]:
     spec = run.spec
     return {
-        "name": run.name, "path": run.stored_root, "step_start": run.step_first, "step_end": run.step_last,
+        "name": run.name, "path": run.known.root, "step_start": run.step_first, "step_end": run.step_last,
         "split": spec.split, "success": run.success,
         "rl_data_path": None if spec.rl_data_path is None else str(spec.rl_data_path),
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """Full text search: building it, asking it, and finding the places that match.
 
-`refresh` builds it, from the `jobs` that there are, by `ahead`, `shard_texts` and `record_texts`, with `write`. Asked by
-a `query` within a `scope`, it gives what is `found`, and where it stands as `hits` and `snippets`.
+`refresh` builds it: `jobs` says what there is to read, `ahead`, `shard_texts` and `record_texts` read it, and `write`
+takes it in. A `query` within a `scope` gives what is `found`, and as `hits` and `snippets` where it stands.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from ..index.plan import fingerprints
 from ..index.queries import Run, runs
-from ..roots import Roots, allowed_tokenizer
-from ..sources import missing, source_named
+from ..loading import run_source
+from ..roots import Roots
+from ..sources import missing
 from ..sources.base import Source, SourceError
 from ..sources.files import open_shard
 from ..sources.places import Root
@@ -81,7 +82,7 @@ def _place(run: Run, roots: Roots) -> tuple[Root, Source]:
     root = roots.check(run.root)
     if not root.exists():
         raise SourceError(missing(root))
-    return root, source_named(run.source, allowed_tokenizer(run.tokenizer, roots)[0], run.mapping)
+    return root, run_source(run, roots)
 
 
 def _bytes(connection: sqlite3.Connection, shard: TextShard, only_new: bool) -> int:
