@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 from rltracer_sqlite.cli.export import command
-from rltracer_sqlite.export.preferences import DifficultyFilter, ExportPreferences
+from rltracer_sqlite.export.filters import DifficultyFilter
+from rltracer_sqlite.export.preferences import ExportPreferences
 from rltracer_sqlite.export.runs import TraceRunSpec
 from rltracer_sqlite.export.stages import FIELD, STAGES
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportError, FieldFilter
-from rltracer_sqlite.export.fields import parse_field
+from rltracer_sqlite.export.filters import parse_field
 from tests.export_runs import indexed, read_rows, rollout, uids, write_data, write_steps
 from tests.indexing import index
 

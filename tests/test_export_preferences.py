@@ -19,7 +19,7 @@ from rltracer_sqlite.export import (
     TraceDataExporter,
     TraceRunSpec,
 )
-from rltracer_sqlite.export.preferences import value_at_path
+from rltracer_sqlite.export.filters import value_at_path
 
 REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ExportPreferences, {"mode": "dpo"}, "mode is 'dpo': it is one of sft, rl, preference"),

@@ -128,7 +128,7 @@ def test_a_dry_run_of_an_export_imports_nothing_that_reads_records(demo: Path) -
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True)
     assert "Selected " in done.stdout, done.stderr
-    read = ("rltracer_sqlite.export.materialize", "rltracer_sqlite.messages", "urllib.request", "datasette")
+    read = ("rltracer_sqlite.export.picked_rows", "rltracer_sqlite.messages", "urllib.request", "datasette")
     assert not set(read) & set(done.stdout.splitlines()[-1].split())
 
 

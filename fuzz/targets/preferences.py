@@ -16,7 +16,7 @@ from rltracer_sqlite.export import (
     TraceDataExporter,
     TraceRunSpec,
 )
-from rltracer_sqlite.export.fields import parse_field
+from rltracer_sqlite.export.filters import parse_field
 from tests.export_runs import indexed, rollout
 
 from ..scratch import scratch

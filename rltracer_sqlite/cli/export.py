@@ -148,7 +148,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     if output is None and not dry_run:
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
     from ..export.exporter import TraceDataExporter
-    from ..export.preferences import ExportError
+    from ..export.errors import ExportError
     from ..export.write import refuse_name
 
     try:
@@ -225,8 +225,9 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
 
 
 def _preferences(options: dict[str, Any]) -> ExportPreferences:
-    from ..export.fields import parse_field
-    from ..export.preferences import DifficultyFilter, ExportPreferences, FieldFilter
+    from ..export.filters import parse_field
+    from ..export.filters import DifficultyFilter, FieldFilter
+    from ..export.preferences import ExportPreferences
 
     bounds = ("min_pass_rate", "max_pass_rate", "min_difficulty", "max_difficulty")
     difficulty = DifficultyFilter(**{name: options.pop(name) for name in bounds})

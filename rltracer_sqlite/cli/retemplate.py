@@ -55,7 +55,7 @@ def command(
       rltracer retemplate correct.jsonl -o new.jsonl --template new.json \\
         --source rows.parquet old.json
     """
-    from ..export.preferences import ExportError
+    from ..export.errors import ExportError
     from ..export.write import replacing
     from ..retemplate import RetemplateError, TemplateSource, check_outputs, retemplate
 

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from .exporter import ExportResult, FunnelStage, TraceDataExporter
-from .preferences import (
-    Acceptance,
-    DifficultyFilter,
-    ExportError,
-    ExportMode,
-    ExportPreferences,
-    FieldFilter,
-    Order,
-)
+from .errors import ExportError
+from .filters import DifficultyFilter, FieldFilter
+from .preferences import Acceptance, ExportMode, ExportPreferences, Order
 from .runs import TableRows, TraceRunSpec
 
 __all__ = [

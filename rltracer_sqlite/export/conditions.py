@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..index.columns import quoted, resolve_path
-from .preferences import Acceptance, ExportMode, ExportPreferences, FieldFilter
+from .filters import FieldFilter
+from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 
 LISTS = {"tools"}  # columns that hold a JSON array, of which one of the allowed values has to be one

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..amounts import plural
 from ..arguments import shown
-from .preferences import ExportError
+from .errors import ExportError
 from .rows import DATADEV_COLUMNS
 
 CHUNK_BYTES = 1 << 20

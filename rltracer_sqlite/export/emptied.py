@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import listed, plural
 from ..index.columns import quoted
 from .conditions import LISTS, WELL_FORMED, column_of
+from .filters import FieldFilter
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
-from .preferences import ExportMode, ExportPreferences, FieldFilter
+from .preferences import ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch

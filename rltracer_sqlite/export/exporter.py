@@ -19,14 +19,15 @@ from ..amounts import plural
 from ..arguments import file_path, instance, shown, whole_number
 from ..printed import short
 from .lines import format_of, lines, packed
-from .preferences import ExportError, ExportMode, ExportPreferences
+from .errors import ExportError
+from .preferences import ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
 from .write import refuse_name, refuse_target, replacing_all, write_rows
 
 if TYPE_CHECKING:
-    from .materialize import Written
+    from .picked_rows import Written
 
 MOST_ATTEMPTS = 1000
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
@@ -118,7 +119,7 @@ class TraceDataExporter:
 
         A record that proves to be no training data is passed over, and the summary does not count that.
         """
-        from .materialize import Written, written_rows
+        from .picked_rows import Written, written_rows
 
         rows = whole_number("rows", rows)
         with self._selected() as selection:
@@ -153,7 +154,7 @@ class TraceDataExporter:
             return self._written(selection, path, summary_path, allow_empty)
 
     def _written(self, selection: Selection, path: Path, summary_path: Path, allow_empty: bool) -> ExportResult:
-        from .materialize import written_rows  # a dry run reads no record, and starts sooner without
+        from .picked_rows import written_rows  # a dry run reads no record, and starts sooner without
 
         with replacing_all(path, summary_path) as (file, beside):
             for written in self._attempts(selection):
@@ -175,7 +176,7 @@ class TraceDataExporter:
 
         That is for a browser, to which nothing can be taken back once it has been sent.
         """
-        from .materialize import Written, written_rows
+        from .picked_rows import Written, written_rows
 
         with self._selected() as selection:
             written = Written()
@@ -192,7 +193,7 @@ class TraceDataExporter:
 
     def _attempts(self, selection: Selection) -> Iterator[Written]:
         """Yield once, and again with another selection for as long as a record proves to be no training data."""
-        from .materialize import Written
+        from .picked_rows import Written
 
         reasons: Counter[str] = Counter()
         for _ in range(MOST_ATTEMPTS):
@@ -222,6 +223,6 @@ class PreparedExport:
 
     def chunks(self, kind: str = "jsonl") -> Iterator[bytes]:
         """Yield the file in pieces, as JSONL or compressed as `kind` says (gzip, zstd)."""
-        from .materialize import Written, written_rows
+        from .picked_rows import Written, written_rows
 
         return packed(lines(written_rows(self.selection, Written(), self.progress)), kind)

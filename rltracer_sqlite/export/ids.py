@@ -10,7 +10,8 @@ from ..arguments import as_integer, is_text, shown
 from ..index.queries import row_number
 from ..outcomes import NAMED_BEFORE
 from .conditions import accepted
-from .preferences import Acceptance, ExportError, ExportMode, ExportPreferences
+from .errors import ExportError
+from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scratch import Scratch
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from .lines import Row, line
-from .preferences import ExportError
+from .errors import ExportError
 
 if TYPE_CHECKING:
     import pyarrow

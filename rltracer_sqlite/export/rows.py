@@ -13,7 +13,7 @@ from typing import Any
 from ..amounts import plural
 from ..messages import prompt_context, tool_call
 from ..trajectory import Trajectory
-from .preferences import ExportError
+from .errors import ExportError
 
 Message = dict[str, Any]
 Row = dict[str, Any]

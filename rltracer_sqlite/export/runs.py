@@ -21,7 +21,7 @@ from ..roots import Roots
 from ..sources import source_for
 from ..sources.base import Source
 from ..sources.places import Root, is_database, place, relist
-from .preferences import ExportError
+from .errors import ExportError
 
 SPLITS = ("train", "eval")
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..index.soundness import odd_structure
-from .preferences import ExportError
+from .errors import ExportError
 from .runs import OpenRun, Progress
 
 CACHE_KIB = 32_000

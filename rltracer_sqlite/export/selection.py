@@ -8,12 +8,13 @@ from typing import Any
 
 from ..index.contents import nothing_there
 from .conditions import Condition, column_of, conditions
+from .candidates import rank_candidates
 from .emptied import asked, why_empty, why_short
-from .examine import examine_records
+from .errors import ExportError
 from .ids import find_named, left_out
 from .limits import place_picks
-from .preferences import ExportError, ExportMode, ExportPreferences
-from .rank import rank_candidates
+from .preferences import ExportMode, ExportPreferences
+from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch

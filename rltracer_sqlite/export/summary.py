@@ -12,7 +12,7 @@ from .runs import OpenRun
 from .selection import Selection
 
 if TYPE_CHECKING:
-    from .materialize import Written
+    from .picked_rows import Written
 
 SELECTED = "from placed l join picks k on k.pick = l.pick"
 

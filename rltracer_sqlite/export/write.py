@@ -12,7 +12,7 @@ from ..replacing import replacing as beside
 from ..sources.places import is_database
 from ..sources.remote_requests import is_url
 from .lines import Row, lines, packed
-from .preferences import ExportError
+from .errors import ExportError
 
 # Names that promise another format.
 OTHERS = frozenset([".csv", ".tsv", ".txt", ".json", ".yaml", ".sqlite", ".sqlite3", ".db", ".xlsx", ".html"])

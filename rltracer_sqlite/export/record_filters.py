@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .conditions import Condition, accepted
-from .locate import FILE_ORDER, LOCATED, Located, Row, read_rows, records
-from .preferences import ExportPreferences, FieldFilter, value_at_path
+from .records import FILE_ORDER, LOCATED, Located, Row, read_rows, records
+from .filters import FieldFilter, value_at_path
+from .preferences import ExportPreferences
 from .runs import OpenRun, Progress
 from .scope import CANDIDATES, parameters, staged
 from .scratch import Scratch

@@ -13,8 +13,9 @@ from ..sources.files import file_there
 from ..trajectory import Trajectory
 from .datadev import DatadevRows
 from .lines import line
-from .locate import FILE_ORDER, LOCATED, Located, conversations, read_rows
-from .preferences import ExportError, ExportMode
+from .records import FILE_ORDER, LOCATED, Located, conversations, read_rows
+from .errors import ExportError
+from .preferences import ExportMode
 from .redact import redact
 from .rows import RowRejected, calls_without_tools, joined_rl_row, preference_row, sft_rows, traced_rl_row
 from .runs import OpenRun, Progress

@@ -11,7 +11,7 @@ from typing import Any
 
 from .conditions import Condition, accepted
 from .preferences import ExportMode, ExportPreferences
-from .quota import Pick, Ranking
+from .ranking import Pick, Ranking
 from .runs import OpenRun, Progress
 from .scope import CANDIDATES, parameters, staged
 from .scratch import Scratch
