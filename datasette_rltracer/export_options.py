@@ -9,8 +9,7 @@ from urllib.parse import parse_qsl
 from datasette.utils.asgi import BadRequest, Request
 
 from rltracer_sqlite.export import ExportError, ExportPreferences
-from rltracer_sqlite.export.filters import parse_field
-from rltracer_sqlite.export.filters import DifficultyFilter
+from rltracer_sqlite.export.filters import DifficultyFilter, parse_field
 
 from .filter_names import is_filter_of_datasette, is_meaningless, refuse_unknown_filters
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+Message = dict[str, Any]
+
 PREVIEW_CHARACTERS = 300
 SLICE = 1 << 20  # characters
 JSON = json.JSONEncoder(ensure_ascii=False)
@@ -174,9 +176,8 @@ def one_line(text: str) -> str:
     text = text.lstrip()
     start = text[: 2 * PREVIEW_CHARACTERS]
     line = " ".join(start.replace("\0", "\N{REPLACEMENT CHARACTER}").split())
-    if len(line) <= PREVIEW_CHARACTERS and len(start) < len(text):
-        return line[: PREVIEW_CHARACTERS - 1] + "…"
-    return line if len(line) <= PREVIEW_CHARACTERS else line[: PREVIEW_CHARACTERS - 1] + "…"
+    is_cut = len(start) < len(text) or len(line) > PREVIEW_CHARACTERS
+    return line[: PREVIEW_CHARACTERS - 1] + "…" if is_cut else line
 
 
 def _decoded(text: str) -> Any:

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .amounts import plural
+from .messages import Message as Message
 from .printed import short
 
 if TYPE_CHECKING:
     from .tokens.streams import Tokens
-
-Message = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,8 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         raise click.UsageError("--margin is of preference pairs: it goes with --mode preference.")
     if output is None and not dry_run:
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
-    from ..export.exporter import TraceDataExporter
     from ..export.errors import ExportError
+    from ..export.exporter import TraceDataExporter
     from ..export.write import refuse_name
 
     try:
@@ -225,8 +225,7 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
 
 
 def _preferences(options: dict[str, Any]) -> ExportPreferences:
-    from ..export.filters import parse_field
-    from ..export.filters import DifficultyFilter, FieldFilter
+    from ..export.filters import DifficultyFilter, FieldFilter, parse_field
     from ..export.preferences import ExportPreferences
 
     bounds = ("min_pass_rate", "max_pass_rate", "min_difficulty", "max_difficulty")

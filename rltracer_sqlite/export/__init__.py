@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .exporter import ExportResult, FunnelStage, TraceDataExporter
 from .errors import ExportError
+from .exporter import ExportResult, FunnelStage, TraceDataExporter
 from .filters import DifficultyFilter, FieldFilter
 from .preferences import Acceptance, ExportMode, ExportPreferences, Order
 from .runs import TableRows, TraceRunSpec

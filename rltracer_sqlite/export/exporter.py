@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..amounts import plural
 from ..arguments import file_path, instance, shown, whole_number
 from ..printed import short
-from .lines import format_of, lines, packed
 from .errors import ExportError
+from .lines import format_of, lines
 from .preferences import ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
@@ -221,8 +221,8 @@ class PreparedExport:
     def __init__(self, selection: Selection, told: dict[str, Any], progress: Progress | None) -> None:
         self.selection, self.summary, self.progress = selection, told, progress
 
-    def chunks(self, kind: str = "jsonl") -> Iterator[bytes]:
-        """Yield the file in pieces, as JSONL or compressed as `kind` says (gzip, zstd)."""
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file in pieces, as JSONL."""
         from .picked_rows import Written, written_rows
 
-        return packed(lines(written_rows(self.selection, Written(), self.progress)), kind)
+        return lines(written_rows(self.selection, Written(), self.progress))

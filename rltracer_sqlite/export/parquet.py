@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from .lines import Row, line
 from .errors import ExportError
+from .lines import Row, line
 
 if TYPE_CHECKING:
     import pyarrow

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 from ..sources.files import file_there
 from ..trajectory import Trajectory
 from .datadev import DatadevRows
-from .lines import line
-from .records import FILE_ORDER, LOCATED, Located, conversations, read_rows
 from .errors import ExportError
+from .lines import Row, line
 from .preferences import ExportMode
+from .records import FILE_ORDER, LOCATED, Located, conversations, read_rows
 from .redact import redact
 from .rows import RowRejected, calls_without_tools, joined_rl_row, preference_row, sft_rows, traced_rl_row
 from .runs import OpenRun, Progress
 from .selection import Selection
-
-Row = dict[str, Any]
 
 
 @dataclass

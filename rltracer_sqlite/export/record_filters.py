@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .conditions import Condition, accepted
-from .records import FILE_ORDER, LOCATED, Located, Row, read_rows, records
 from .filters import FieldFilter, value_at_path
 from .preferences import ExportPreferences
+from .records import FILE_ORDER, LOCATED, Located, Placed, read_rows, records
 from .runs import OpenRun, Progress
 from .scope import CANDIDATES, parameters, staged
 from .scratch import Scratch
@@ -32,7 +32,7 @@ def examine_records(
     seen = {one.path: total == 0 for one in filters if not one.include_missing}
 
     def unfit() -> Iterator[tuple[int, str, int]]:
-        rows: Iterator[Row] = ((Located(*row), None) for row in cursor)
+        rows: Iterator[Placed] = ((Located(*row), None) for row in cursor)
         for number, ((place, _), record) in enumerate(read_rows(run, rows, records(run.source)), start=1):
             if progress is not None:
                 progress("Reading records", number, total)

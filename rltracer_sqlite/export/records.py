@@ -1,4 +1,4 @@
-"""Where the records of a selection are, in the order of their files, and whether the files are still those."""
+"""The records of a selection, read in the order of their files, and whether these are still what was indexed."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Located(NamedTuple):
         return Locator(self.uid, self.path, self.layout, self.byte_offset, self.byte_length, self.item, self.line)
 
 
-Row = tuple[Located, Any]  # what the selection says besides the place goes along untouched
+Placed = tuple[Located, Any]  # what the selection says besides the place goes along untouched
 
 
 def read_rows(
-    run: OpenRun, rows: Iterable[Row], read: Callable[[Root, Iterable[Locator]], Iterator[Read]]
-) -> Iterator[tuple[Row, Read]]:
+    run: OpenRun, rows: Iterable[Placed], read: Callable[[Root, Iterable[Locator]], Iterator[Read]]
+) -> Iterator[tuple[Placed, Read]]:
     """Yield each row with what `read` makes of its record; the rows come in the order of their files.
 
     A file is checked before its first record is read, and again after its last one. Raises LocatorError.
@@ -69,10 +69,10 @@ def read_rows(
 
 
 def _in_step(
-    root: Root, rows: Iterable[Row], read: Callable[[Root, Iterable[Locator]], Iterator[Read]]
-) -> Iterator[tuple[Row, Read]]:
+    root: Root, rows: Iterable[Placed], read: Callable[[Root, Iterable[Locator]], Iterator[Read]]
+) -> Iterator[tuple[Placed, Read]]:
     # `read` takes one place for each record that it gives, so the row of a record is the oldest one taken.
-    taken: deque[Row] = deque()
+    taken: deque[Placed] = deque()
 
     def places() -> Iterator[Locator]:
         for row in rows:

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..amounts import plural
-from ..messages import prompt_context, tool_call
+from ..messages import Message, prompt_context, tool_call
 from ..trajectory import Trajectory
 from .errors import ExportError
+from .lines import Row
 
-Message = dict[str, Any]
-Row = dict[str, Any]
 KEPT = ("role", "content", "reasoning_content", "tool_calls", "tool_call_id", "name")
 DATADEV_COLUMNS = ("prompt", "answer", "output", "feedback", "record_id", "rubric_index", "source", "tools")
 ANSWERS = ("answer", "ground_truth", "solution", "target")

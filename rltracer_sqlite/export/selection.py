@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..index.contents import nothing_there
-from .conditions import Condition, column_of, conditions
 from .candidates import rank_candidates
+from .conditions import WELL_FORMED, Condition, column_of, conditions
 from .emptied import asked, why_empty, why_short
 from .errors import ExportError
 from .ids import find_named, left_out
@@ -66,8 +66,8 @@ class Selection:
     def reject(self, run: OpenRun, id: int, reason: str) -> None:
         """Note that a trajectory cannot be a row."""
         self.scratch.connection.execute(
-            "insert or ignore into unfit (run, stage, id, reason) values (?, 'well formed', ?, ?)",
-            (run.number, id, reason),
+            "insert or ignore into unfit (run, stage, id, reason) values (?, ?, ?, ?)",
+            (run.number, WELL_FORMED, id, reason),
         )
 
     def _examine(self) -> None:
@@ -137,13 +137,13 @@ class Selection:
         in_pairs = self.preferences.mode is ExportMode.PREFERENCE
         if in_pairs:
             ranked = sum(
-                self._value(f"select ifnull(sum(trajectories), 0) from {table}") for table in ("stages", "calls")
+                self.value(f"select ifnull(sum(trajectories), 0) from {table}") for table in ("stages", "calls")
             )
             left[1:] = [left[1] + ranked, left[2] + ranked]
         names = ("available", "reward known" if in_pairs else "accepted", "difficulty")
         steps = list(zip(names, left, strict=True))
         for place, condition in enumerate(self.conditions[self.runs[0].number]):
-            dropped = self._value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
+            dropped = self.value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
             steps.append((condition.stage, steps[-1][1] - dropped))
         in_row = 2 if in_pairs else 1
         steps.append(("in a pair" if in_pairs else "per prompt", in_row * self.scratch.count("picks")))
@@ -154,7 +154,8 @@ class Selection:
             for (name, count), last in zip(steps, before, strict=False)
         ]
 
-    def _value(self, sql: str, *parameters: Any) -> int:
+    def value(self, sql: str, *parameters: Any) -> int:
+        """Return the one number that answers a question to the tables of the selection."""
         return int(self.scratch.connection.execute(sql, parameters).fetchone()[0])
 
     def rows(self, sql: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:

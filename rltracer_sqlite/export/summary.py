@@ -29,7 +29,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
             "available_count": selection.scratch.count("picks"),
             "selected_count": selection.count(),
-            "eligible_prompt_groups": _number(selection, "select count(distinct unit) from picks"),
+            "eligible_prompt_groups": selection.value("select count(distinct unit) from picks"),
             "observed_prompt_groups": selection.scratch.count("groups"),
             "funnel": selection.funnel(),
             "notes": [*selection.notes, *amiss],
@@ -140,7 +140,3 @@ def distribution(counts: Counter[int]) -> dict[str, Any]:
     total = sum(counts.values())
     mean = sum(calls * count for calls, count in counts.items()) / total if total else None
     return {"mean": mean, "counts": {str(calls): count for calls, count in sorted(counts.items())}}
-
-
-def _number(selection: Selection, sql: str) -> int:
-    return int(next(selection.rows(sql))[0])

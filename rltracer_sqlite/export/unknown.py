@@ -9,7 +9,8 @@ from ..index.columns import quoted
 from ..index.contents import names_of
 from ..similar import did_you_mean
 from .conditions import LISTS, column_of
-from .preferences import ExportError, FieldFilter
+from .errors import ExportError
+from .filters import FieldFilter
 from .runs import OpenRun
 from .scratch import Scratch
 

@@ -11,8 +11,8 @@ from typing import IO
 from ..replacing import replacing as beside
 from ..sources.places import is_database
 from ..sources.remote_requests import is_url
-from .lines import Row, lines, packed
 from .errors import ExportError
+from .lines import Row, lines, packed
 
 # Names that promise another format.
 OTHERS = frozenset([".csv", ".tsv", ".txt", ".json", ".yaml", ".sqlite", ".sqlite3", ".db", ".xlsx", ".html"])

@@ -14,9 +14,8 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from ..messages import content_text, tool_definitions
+from ..messages import Message, content_text, tool_definitions
 
-Message = dict[str, Any]
 VARIABLES = ("inputs", "output", "evaluation_criteria", "rubric")
 NOT_A_SCORE = "weight"
 PREFIX_ROLES = ("system", "user")

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..messages import Message
 from .families import Family
 from .toolblocks import listed_tools, split_tools
 from .toolcalls import Call, call_of, find_calls
 from .toolpairs import schemas_of
-
-Message = dict[str, Any]
 
 REMARKS = {
     "malformed": "{} tool call(s) malformed: left in the text as written",

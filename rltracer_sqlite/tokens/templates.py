@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..messages import Message
 from .families import Family, find_family, find_stripped_family
 from .fold import REMARKS, Turn, fold_turns, split_reasoning
 from .toolcalls import find_calls
@@ -23,8 +24,6 @@ UNSPLIT = "prompt_completion"  # not split: one message of prompt and one of com
 
 # What is said in the place of the text of token ids, wherever they are shown.
 NO_TEXT = "no text: token ids without a tokenizer; index with --tokenizer PATH"
-
-Message = dict[str, Any]
 
 
 @dataclass(frozen=True)
