@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from rltracer_sqlite.compared import Signature, parting, same_messages
+from rltracer_sqlite.comparison import Signature, parting, same_messages
 from rltracer_sqlite.messages import content_text
 
 from .conversation import Page, Turn, paired_results, read_page

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
-from rltracer_sqlite.compared import FACTS
+from rltracer_sqlite.comparison import FACTS
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.sources.base import SourceError

@@ -6,8 +6,8 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from rltracer_sqlite.describe import table_metadata
 from rltracer_sqlite.index.database import APPLICATION_ID, is_index
+from rltracer_sqlite.metadata import table_metadata
 from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_text
 
 from . import compat

@@ -17,7 +17,7 @@ from .index import queries
 from .index.database import open_index
 from .loading import loaded, located, run_source
 from .on_demand import brought_up_to_date, cached_index
-from .printed import short
+from .reprs import short
 from .roots import Roots
 from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .amounts import listed, plural, ranges
 from .arguments import LARGEST, shown, step_number, text, whole_number
 from .messages import prompt_context
-from .printed import short
+from .reprs import short
 from .scores import Scores
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from .home import cache_folder
 from .sources.places import Root, real_place
+from .user_folders import cache_folder
 
 if TYPE_CHECKING:
     import sqlite3

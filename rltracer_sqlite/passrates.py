@@ -13,7 +13,7 @@ from .amounts import plural
 from .arguments import as_number, is_text, shown
 from .index.columns import resolve_path
 from .index.views import WINDOW_SIZES as WINDOW_SIZES
-from .printed import given
+from .reprs import given
 
 NORMAL_QUANTILE = 1.959963984540054  # two-sided 95 %
 

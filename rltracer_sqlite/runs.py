@@ -13,7 +13,7 @@ from .index import queries
 from .index.database import open_index
 from .index.lists import run_facts
 from .index.named import named_runs, which_run
-from .printed import short
+from .reprs import short
 from .sources.base import SourceError
 
 

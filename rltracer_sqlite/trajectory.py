@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .amounts import plural
 from .messages import Message as Message
-from .printed import short
+from .reprs import short
 
 if TYPE_CHECKING:
     from .tokens.streams import Tokens

@@ -11,10 +11,10 @@ import pytest
 
 from rltracer_sqlite.cli import COMMANDS, group
 from rltracer_sqlite.cli.index import command as index_command
-from rltracer_sqlite.describe import column_descriptions, table_descriptions
 from rltracer_sqlite.index.migrations import statements
 from rltracer_sqlite.index.schema import TABLES
 from rltracer_sqlite.index.views import VIEWS
+from rltracer_sqlite.metadata import column_descriptions, table_descriptions
 from tests.index_factory import make_index
 
 ROOT = Path(__file__).parents[1]

@@ -161,7 +161,7 @@ def test_the_run_is_never_written_to(run: Path) -> None:
 
 def test_an_index_opens_by_itself(run: Path, tmp_path: Path) -> None:
     index(tmp_path / "x.sqlite", run)
-    from rltracer_sqlite.roots import remember_root
+    from rltracer_sqlite.remembered_roots import remember_root
 
     remember_root(run)
     os.remove(run / FILE.format(step=3))

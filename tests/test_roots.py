@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.adapter import open_run
-from rltracer_sqlite.roots import RootNotAllowed, Roots, forget_root, remember_root, remembered_roots, roots_file
+from rltracer_sqlite.remembered_roots import forget_root, remember_root, remembered_roots, roots_file
+from rltracer_sqlite.roots import RootNotAllowed, Roots
 from tests.indexing import index
 from tests.layouts import append, message, trace
 

@@ -12,7 +12,8 @@ from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.cli.index import command
 from rltracer_sqlite.index.database import open_index
 from rltracer_sqlite.loading import load_trajectory
-from rltracer_sqlite.roots import MAX_TOKENIZER, RootNotAllowed, Roots, remembered_roots
+from rltracer_sqlite.remembered_roots import remembered_roots
+from rltracer_sqlite.roots import MAX_TOKENIZER, RootNotAllowed, Roots
 from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.trajectory import Trajectory
 from tests.indexing import value
@@ -109,7 +110,7 @@ def test_one_that_is_none_leaves_the_ids(folder: Path, run: str, content: bytes 
 
 def test_a_library_user_is_not_led_elsewhere_either(folder: Path) -> None:
     database = indexed(folder, "traces")
-    from rltracer_sqlite.roots import forget_root
+    from rltracer_sqlite.remembered_roots import forget_root
 
     assert pieces(open_run(database).load_trajectory(1)) == ASKED
     assert forget_root(folder / "tokenizer/tokenizer.json")

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.index.database import finish_writing, open_for_writing, open_index
-from rltracer_sqlite.roots import Roots, remember_root
+from rltracer_sqlite.remembered_roots import remember_root
+from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import ahead, refresh_text, write
 from rltracer_sqlite.search.jobs import Job, TextShard
 from rltracer_sqlite.search.shard_texts import Row, ShardTexts, Text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..passrates import pass_at_k, pass_bin, pass_rate, wilson_interval, window_steps
-from ..printed import short
+from ..reprs import short
 from .selection import PromptCount
 
 SOLVED = 0.5  # a prompt counts as solved in a window when at least this share of its trajectories passed

@@ -13,7 +13,7 @@ from ..index.named import run_names
 from ..index.queries import runs
 from ..index.states import amiss, run_states
 from ..passrates import PASS_BINS, SuccessRule, pass_bin
-from ..printed import short
+from ..reprs import short
 from ..runs import WhichRunError
 from .metrics import PromptMetric, prompt_metrics
 from .selection import Selection, UnscoredTrajectory, end_steps, list_unscored, read_counts

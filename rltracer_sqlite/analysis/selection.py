@@ -10,7 +10,7 @@ from ..amounts import plural
 from ..arguments import instance, text, whole_number
 from ..index.columns import quoted
 from ..passrates import SuccessRule, success_column
-from ..printed import given, short
+from ..reprs import given, short
 
 STORED = """
     select g.step as step, g.split as split, g.env as env, g.prompt_id as prompt_id, g.zero_variance as zero_variance,

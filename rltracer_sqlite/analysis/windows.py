@@ -9,7 +9,7 @@ from typing import Any
 
 from ..amounts import plural
 from ..passrates import PASS_BINS, Estimate, estimate_mean, estimate_rate
-from ..printed import short
+from ..reprs import short
 from .metrics import PromptMetric
 
 

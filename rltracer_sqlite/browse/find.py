@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..amounts import plural, ranges, size
 from ..arguments import file_path
-from ..printed import short
+from ..reprs import short
 from ..sources.base import PACKED, SourceError
 from ..sources.files import is_name_inside
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk

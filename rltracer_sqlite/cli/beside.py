@@ -27,7 +27,7 @@ class Side(NamedTuple):
 
 def beside(left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[str]:
     """Yield the facts of two trajectories beside each other, and where their last branches part; or JSON, a line."""
-    from ..compared import same_messages
+    from ..comparison import same_messages
 
     sides = (left, right)
     same = same_messages(left.trajectory.messages, right.trajectory.messages)
@@ -44,7 +44,7 @@ def beside(left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[st
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is compared of a trajectory: what its page of comparison has, with its prompt, success and file."""
-    from ..compared import FACTS
+    from ..comparison import FACTS
     from ..sources.numbering import numbered
 
     rewards = [name for name in row if name.startswith("reward_")]
@@ -55,7 +55,7 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _table(sides: Sequence[Side]) -> Iterator[str]:
-    from ..compared import FACTS
+    from ..comparison import FACTS
 
     width = screen_width()
     room = (width - NAMES - 6) // 2
@@ -124,7 +124,7 @@ def _rest(parts: Sequence[Part], start: int, most: int | None, width: int) -> It
 
 
 def _shared(texts: Sequence[str | None]) -> int:
-    from ..compared import parting
+    from ..comparison import parting
 
     left, right = texts
     return 0 if left is None or right is None else parting(left, right)
@@ -132,7 +132,7 @@ def _shared(texts: Sequence[str | None]) -> int:
 
 def _parts(message: Mapping[str, Any]) -> list[Part]:
     """Return all that a message says, as the list of messages has it, each part with its margin."""
-    from ..compared import signature
+    from ..comparison import signature
 
     _, content, reasoning, *calls = signature(message)
     said = [(MARGIN, f"(reasoning) {reasoning}" if reasoning else ""), ("", content)]

@@ -268,7 +268,8 @@ def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool
 
 def remember(root: Root, tokenizer: str | None) -> None:
     """Put a run, and its tokenizer, on the user's list of what an index may lead to."""
-    from ..roots import remember_root, tokenizer_file
+    from ..remembered_roots import remember_root
+    from ..roots import tokenizer_file
 
     try:
         remember_root(root)

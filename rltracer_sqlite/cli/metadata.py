@@ -36,7 +36,7 @@ def command(database: Path) -> None:
 
 def as_yaml(name: str, searchable: bool = False) -> str:
     """Return the metadata of a database with this name as YAML; with `searchable`, of one with its full text."""
-    from ..describe import datasette_metadata
+    from ..metadata import datasette_metadata
 
     return "".join(f"{line}\n" for line in _lines(datasette_metadata(name, searchable), 0))
 

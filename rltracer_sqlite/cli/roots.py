@@ -26,7 +26,7 @@ def command(context: click.Context) -> None:
     its place is on this list, inside one that is, or in the folder of the index itself. Indexing a run adds it.
     """
     if context.invoked_subcommand is None:
-        from ..roots import list_problem, remembered_roots, roots_file
+        from ..remembered_roots import list_problem, remembered_roots, roots_file
 
         if problem := list_problem():
             raise click.ClickException(printable(problem))
@@ -44,7 +44,7 @@ def command(context: click.Context) -> None:
 @click.argument("folder", type=RUN)
 def add(folder: Root) -> None:
     """Trust FOLDER, which may be a URL, and all that is in it."""
-    from ..roots import remember_root
+    from ..remembered_roots import remember_root
 
     if isinstance(folder, Path) and not folder.exists():
         raise click.ClickException(f"The file or folder {printable(str(folder))} does not exist.")
@@ -55,7 +55,7 @@ def add(folder: Root) -> None:
 @click.argument("folder", type=RUN)
 def remove(folder: Root) -> None:
     """Trust FOLDER no more."""
-    from ..roots import forget_root
+    from ..remembered_roots import forget_root
 
     if not _write(lambda: forget_root(folder)):
         raise click.ClickException(f"{printable(str(folder))} is not on the list.")
@@ -64,7 +64,7 @@ def remove(folder: Root) -> None:
 @command.command()
 def prune() -> None:
     """Take the folders that are not there any more off the list. URLs stay."""
-    from ..roots import forget_root, remembered_roots
+    from ..remembered_roots import forget_root, remembered_roots
 
     for root in filter(_is_gone, remembered_roots()):
         _write(lambda root=root: forget_root(root))  # type: ignore[misc]

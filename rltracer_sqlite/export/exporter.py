@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from ..arguments import file_path, instance, shown, whole_number
-from ..printed import short
+from ..reprs import short
 from .errors import ExportError
 from .lines import format_of, lines
 from .preferences import ExportMode, ExportPreferences

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..arguments import as_number, is_text, shown
-from ..printed import given
+from ..reprs import given
 from .errors import ExportError
 
 FIELD = re.compile(r"(?P<path>[^<>=?\s]+)(?P<missing>\??)\s*(?P<operator><=|>=|=)(?P<value>.+)")

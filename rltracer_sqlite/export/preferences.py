@@ -10,7 +10,7 @@ from typing import Any
 
 from ..arguments import as_integer, as_number, shown
 from ..outcomes import NAMED_BEFORE
-from ..printed import given
+from ..reprs import given
 from .errors import ExportError
 from .filters import DifficultyFilter, FieldFilter
 

@@ -16,7 +16,7 @@ from ..index.named import name_or_number, named_runs, which_run
 from ..loading import run_source
 from ..on_demand import brought_up_to_date, cached_index
 from ..passrates import window_steps
-from ..printed import given
+from ..reprs import given
 from ..roots import Roots
 from ..sources import source_for
 from ..sources.base import Source

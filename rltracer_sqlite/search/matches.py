@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import plural
 from ..arguments import file_path, step_number, whole_number
 from ..index.database import open_index
-from ..printed import short
+from ..reprs import short
 from ..runs import chosen_run
 from .found import count_found, find
 from .hits import Hit

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..home import cache_folder
 from ..replacing import replacing
+from ..user_folders import cache_folder
 
 MAGIC = b"rltracer byte table 1\n"
 MAX_ID = 1 << 24

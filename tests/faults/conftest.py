@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.roots import remember_root
+from rltracer_sqlite.remembered_roots import remember_root
 from tests.faults.runs import write_run
 from tests.indexing import index
 

@@ -14,7 +14,7 @@ from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.index.refresh import refresh_run
 from rltracer_sqlite.index.runs import ensure_run
-from rltracer_sqlite.roots import remember_root
+from rltracer_sqlite.remembered_roots import remember_root
 from rltracer_sqlite.sources import readers
 from rltracer_sqlite.sources.base import LocatorError, Scanned
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource, scan

@@ -9,7 +9,7 @@ from datasette import __version__
 from datasette.app import Datasette
 
 from datasette_rltracer.indexes import is_rollout_index
-from rltracer_sqlite.describe import datasette_metadata
+from rltracer_sqlite.metadata import datasette_metadata
 from tests.indexing import without_tools
 
 from .conftest import get

@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 from rltracer_sqlite import PrimeRLAdapter, RLTracer
 from rltracer_sqlite.adapter import open_run
 from rltracer_sqlite.cli import group
-from rltracer_sqlite.roots import RootNotAllowed, remember_root, remembered_roots
+from rltracer_sqlite.remembered_roots import remember_root, remembered_roots
+from rltracer_sqlite.roots import RootNotAllowed
 from rltracer_sqlite.sources.remote import RemoteRoot
 from tests.remote.s3_runs import ALL, ROOT, lines, refresh
 from tests.remote.s3_server import S3Server

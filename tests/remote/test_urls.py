@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.roots import RootNotAllowed, Roots, forget_root, remember_root, remembered_roots, roots_file
+from rltracer_sqlite.remembered_roots import forget_root, remember_root, remembered_roots, roots_file
+from rltracer_sqlite.roots import RootNotAllowed, Roots
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.sources.places import place

@@ -17,8 +17,8 @@ from rltracer_sqlite.cli.visible import UNSEEN, json_line, printable
 from rltracer_sqlite.export.write import replacing
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.lock import WriterLock
+from rltracer_sqlite.remembered_roots import list_problem, remember_root, remembered_roots, roots_file
 from rltracer_sqlite.replacing import replacing as replaced
-from rltracer_sqlite.roots import list_problem, remember_root, remembered_roots, roots_file
 from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.table.parquet import NumberedRows
 from rltracer_sqlite.tokens.tokenizer import TokenizerError, load_tokenizer

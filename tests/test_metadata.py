@@ -6,15 +6,15 @@ import sqlite3
 
 import pytest
 
-from rltracer_sqlite.describe import (
+from rltracer_sqlite.index.schema import INDEXES, TABLES
+from rltracer_sqlite.index.views import VIEWS
+from rltracer_sqlite.metadata import (
     SETTINGS,
     column_descriptions,
     datasette_metadata,
     table_descriptions,
     table_metadata,
 )
-from rltracer_sqlite.index.schema import INDEXES, TABLES
-from rltracer_sqlite.index.views import VIEWS
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite import RLTracer
-from rltracer_sqlite.home import cache_folder, config_folder
+from rltracer_sqlite.user_folders import cache_folder, config_folder
 from tests.commands import rltracer
 
 
