@@ -98,7 +98,9 @@ def _is_cut_off(reader: ByteReader, name: str) -> bool:
         from .byte_file import ByteFile
 
         return not is_zipfile(cast(IO[bytes], ByteFile(reader)))
-    return name.endswith(".parquet") and reader.pread(4, 0) == b"PAR1" != reader.pread(4, reader.size() - 4)
+    from .parquet_file import MAGIC
+
+    return name.endswith(".parquet") and reader.pread(4, 0) == MAGIC != reader.pread(4, reader.size() - 4)
 
 
 def _shown(entry: Path) -> str:

@@ -80,6 +80,11 @@ def walk(root: Root, skipped: frozenset[str] = frozenset()) -> Iterator[Listed]:
         pending += reversed(folders)
 
 
+def files_below(root: Root) -> Iterator[str]:
+    """Yield the path of every file below a folder, apart from those in folders that hold no rollouts."""
+    yield from (path for path, what in walk(root, SKIPPED_FOLDERS) if what != CLOSED)
+
+
 def file_status(root: Root) -> FileStatus:
     """Return what gives (bytes, time of the last change in nanoseconds) of a file of a run.
 

@@ -13,7 +13,7 @@ from ..errors import LocatorError
 from .readers import PlainFile
 from .remote_file import LARGEST, Held, RemoteFile
 from .remote_listing import LINK, Status, list_files, status_of
-from .remote_requests import TIMEOUT, RemoteError, Truncated, ask, canonical, connect
+from .remote_requests import TIMEOUT, RemoteError, Truncated, ask, bounded, canonical, connect
 
 GIVEN_UP = 3  # requests without an answer, after which the further files of a run are not waited for
 
@@ -175,8 +175,6 @@ class RemoteRoot:
         """Return a whole file as a local, nameless one; that of the last file is kept."""
         import tempfile
 
-        from .readers import PlainFile
-
         status = self.status(reader.file)
         if self._copy is None or self._copy[:2] != (reader.file, status):
             with tempfile.TemporaryFile() as target:
@@ -221,7 +219,9 @@ class RemoteRoot:
     def _look(self, place: str) -> Status:
         system, _ = self._system()
         system.invalidate_cache()
-        info = ask(f"{self.url}: {place or self.name}", lambda: system.info(self._full(place), **_timeout(system)))
+        info = ask(
+            f"{self.url}: {place or self.name}", lambda: system.info(self._full(place), **bounded(system, TIMEOUT))
+        )
         if info.get("type") == "directory":
             raise FileNotFoundError(place)
         return status_of(info)
@@ -236,7 +236,7 @@ class RemoteRoot:
         system, _ = self._system()
         full = self._full(self._place(file))
         # What is no network protocol of its own reads through a file object, which must not read ahead by itself.
-        options: dict[str, Any] = _timeout(system) or {"cache_type": "none"}
+        options: dict[str, Any] = bounded(system, TIMEOUT) or {"cache_type": "none"}
         return bytes(system.cat_file(full, start=start, end=end, **options))
 
     def _list(self) -> dict[str, Status]:
@@ -246,7 +246,3 @@ class RemoteRoot:
             return ask(self.url, lambda: list_files(system, base), attempts=1)
         except FileNotFoundError:
             return {}
-
-
-def _timeout(system: Any) -> dict[str, Any]:
-    return {"timeout": TIMEOUT} if getattr(system, "async_impl", False) else {}

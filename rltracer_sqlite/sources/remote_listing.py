@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from .remote_requests import LISTING_TIMEOUT
+from .remote_requests import LISTING_TIMEOUT, bounded
 
 Status = tuple[int, int]  # bytes, and a number that changes with the content: see `status_of`
 LINK = -1  # instead of the size of what is a link
@@ -26,14 +26,10 @@ def list_files(system: Any, base: str) -> dict[str, Status]:
     if getattr(system, "ftp", None) is not None:
         found = dict(_walked(system, base))
     else:
-        listed = system.find(base, detail=True, **_patience(system))
+        listed = system.find(base, detail=True, **bounded(system, LISTING_TIMEOUT))
         found = {name: info for name, info in listed.items() if info.get("type") != "directory"}
     inside = {name[len(base) + 1 :]: status_of(info) for name, info in found.items() if name.startswith(f"{base}/")}
     return inside or ({"": status_of(found[base])} if base in found else {})
-
-
-def _patience(system: Any) -> dict[str, Any]:
-    return {"timeout": LISTING_TIMEOUT} if getattr(system, "async_impl", False) else {}
 
 
 def _walked(system: Any, base: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -140,6 +140,11 @@ def ask(where: str, call: Callable[[], Answer], attempts: int | None = None) -> 
     raise AssertionError
 
 
+def bounded(system: Any, seconds: float) -> dict[str, Any]:
+    """Return the argument that bounds the time of a call, where a file system takes one."""
+    return {"timeout": seconds} if getattr(system, "async_impl", False) else {}
+
+
 def _may_pass(error: Exception) -> bool:
     if isinstance(error, PermissionError):
         return False

@@ -17,7 +17,7 @@ from .base import CHANGED, PACKED, START, Entry, Locator, LocatorError, NotRollo
 from .conversation import entry_of, trajectory_of
 from .files import open_shard, read_bytes
 from .lines import Tail, complete_lines, decode_leniently
-from .places import Root
+from .places import Root, files_below
 from .values import add_values
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ class WorkflowSource:
 
     def shards(self, root: Root) -> Iterable[Shard]:
         """List the JSONL files at `root`. Opens none of them."""
-        from .table.files import files_below
-
         files = [root.name] if root.is_file() else list(files_below(root))
         paths = {file.removesuffix(PACKED): file for file in sorted(files, reverse=True)}
         return [Shard(path, file, "lines") for path, file in sorted(paths.items()) if path.endswith(".jsonl")]

@@ -27,7 +27,7 @@ from rltracer_sqlite.index.runs import ensure_run, set_success
 from rltracer_sqlite.messages import content_text, prompt_context, prompt_key
 from rltracer_sqlite.passrates import pass_bin
 from rltracer_sqlite.sources import BUILT_IN, source_for
-from rltracer_sqlite.sources.table.parquet import has_pyarrow
+from rltracer_sqlite.sources.parquet_file import has_pyarrow
 from tests import layouts
 from tests.indexing import rows
 from tests.layouts.records import message, trace

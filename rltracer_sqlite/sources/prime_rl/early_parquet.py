@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...amounts import plural
-from ..base import LocatorError, NotRollouts, Position, Problem, SourceError
-from ..byte_file import ByteFile
+from ..base import LocatorError, NotRollouts, Position, Problem
 from ..files import open_shard
+from ..parquet_file import ParquetError, batches, decoded_rows, decoding, open_parquet
 from ..places import Root
 from ..readers import ByteReader
-from ..table.parquet import INSTALL, ParquetError, batched_rows, decoding
 from .samples import Batch, Found, Sample, finite
 
 FACTS = ("task_type", "problem_id", "seed", "target_lengths", "task_rewards", "length_penalties", "step", "temperature")
@@ -24,7 +23,7 @@ def parquet_rows(reader: ByteReader, name: str) -> Iterator[Found]:
     """
     table, size, item = _opened(reader, name), reader.size(), 0
     try:
-        for row in batched_rows(table, _columns(table)):
+        for row in (row for batch in batches(table, _columns(table)) for row in decoded_rows(batch)):
             item += 1
             try:
                 sample, remarks = _sample(row, item - 1)
@@ -66,13 +65,8 @@ def _row(table: Any, item: int) -> Any:
 
 def _opened(reader: ByteReader, name: str) -> Any:
     try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise SourceError(f"Reading {name} needs pyarrow: {INSTALL}.") from None
-    try:
+        table = open_parquet(reader, name)
         with decoding():
-            table = pyarrow.parquet.ParquetFile(pyarrow.PythonFile(ByteFile(reader), mode="r"))
             names = set(table.schema_arrow.names)
     except ParquetError as error:
         raise NotRollouts(f"no parquet file ({error})") from None

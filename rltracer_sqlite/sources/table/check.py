@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from ...amounts import plural
 from ...tokens.tokenizer import TokenizerError
 from ..base import Entry, Shard
-from ..places import Root
+from ..places import Root, files_below
 from .columns import meant, names_in
 from .entries import Place, read_row
-from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, describe, files_below
+from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, describe
 from .mapping import Content, Mapping, Role, Shape
 from .recognise import sample
 from .rows import Row, expand

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from ..base import PACKED, Shard, SourceError
-from ..places import CLOSED, SKIPPED_FOLDERS, Root, base_folder, walk
+from ..places import Root, base_folder, files_below
 from .mapping import ENDINGS, Mapping
 
 ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
@@ -66,11 +66,6 @@ def describe(base: Root, file: str, mapping: Mapping) -> Shard | None:
 def _shard(file: str, step: int | None = None, split: str | None = None) -> Shard:
     path = file.removesuffix(PACKED)
     return Shard(path, file, LAYOUTS.get(PurePosixPath(path).suffix, "lines"), step, split)
-
-
-def files_below(root: Root) -> Iterator[str]:
-    """Yield the path of every file below a folder, apart from those in folders that hold no rollouts."""
-    yield from (path for path, what in walk(root, SKIPPED_FOLDERS) if what != CLOSED)
 
 
 def _reading_order(shard: Shard) -> tuple[int, str]:

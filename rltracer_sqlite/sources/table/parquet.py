@@ -1,64 +1,28 @@
-"""Rows of Parquet files. Needs pyarrow; a row is addressed by its number in the file."""
+"""Rows of Parquet files, each addressed by its number in the file. Needs pyarrow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..base import LocatorError, SourceError
-from ..byte_file import ByteFile
+from ..base import LocatorError
 from ..files import open_shard
+from ..parquet_file import ROWS, ParquetError, batches, decoded_rows, decoding, open_parquet
 from ..places import Root
 from ..readers import ByteReader
 from .rows import Row
 
-INSTALL = "pip install 'datasette-rltracer[parquet]'"
-MAGIC = b"PAR1"
-ROWS = 64  # decoded at a time
 NEAR = 10 * ROWS  # a row that is so many behind is reached by reading on
-
-
-class ParquetError(ValueError):
-    """A file that is no Parquet, or is damaged."""
-
-
-def has_pyarrow() -> bool:
-    """Say whether Parquet files can be read here."""
-    from importlib.util import find_spec
-
-    return find_spec("pyarrow") is not None
 
 
 def parquet_rows(reader: ByteReader, name: str) -> Iterator[Row]:
     """Yield the rows of a Parquet file. Raises ParquetError, and SourceError where pyarrow is not installed."""
-    table = _opened(reader, name)
+    table = open_parquet(reader, name)
     with decoding():
         numbers = _number_columns(table)
-    yield from (Row(_without_nan(row), numbers) for row in batched_rows(table))
-
-
-def batched_rows(table: Any, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an open Parquet file, a few decoded at a time. Raises ParquetError."""
-    with decoding():
-        batches = table.iter_batches(batch_size=ROWS, columns=columns)
-    while True:
-        with decoding():
-            batch = next(batches, None)
-            rows = batch.to_pylist() if batch is not None else []
-        if batch is None:
-            return
-        yield from rows
-
-
-@contextmanager
-def decoding() -> Iterator[None]:
-    """Turn whatever pyarrow raises for a damaged file into a ParquetError: its decoders have errors of all kinds."""
-    try:
-        yield
-    except Exception as error:
-        raise ParquetError(f"{error}") from None
+    for batch in batches(table):
+        yield from (Row(_without_nan(row), numbers) for row in decoded_rows(batch))
 
 
 @dataclass
@@ -105,7 +69,7 @@ class NumberedRows:
 def _windows(root: Root, path: str, number: int) -> Iterator[Window]:
     """Yield the rows of a file from the one with this number on. Raises ParquetError."""
     with open_shard(root, path) as reader:
-        table, first = _opened(reader, path), 0
+        table, first = open_parquet(reader, path), 0
         with decoding():
             counts = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
             numbers = _number_columns(table)
@@ -114,32 +78,10 @@ def _windows(root: Root, path: str, number: int) -> Iterator[Window]:
             if number >= end:
                 first = end
                 continue
-            for batch in _batches(table, group):
+            for batch in batches(table, row_group=group):
                 if first + batch.num_rows > number:
-                    with decoding():
-                        rows = [_without_nan(row) for row in batch.to_pylist()]
-                    yield Window(path, first, rows, numbers)
+                    yield Window(path, first, [_without_nan(row) for row in decoded_rows(batch)], numbers)
                 first += batch.num_rows
-
-
-def _batches(table: Any, group: int) -> Iterator[Any]:
-    with decoding():
-        batches = table.iter_batches(batch_size=ROWS, row_groups=[group])
-    while True:
-        with decoding():
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
-
-
-def _opened(reader: ByteReader, name: str) -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise SourceError(f"{name} is a Parquet file, which needs pyarrow: {INSTALL}.") from None
-    with decoding():
-        return pyarrow.parquet.ParquetFile(ByteFile(reader))
 
 
 def _number_columns(table: Any) -> frozenset[str]:

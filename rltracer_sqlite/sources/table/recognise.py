@@ -8,12 +8,13 @@ from itertools import islice
 from ..base import Shard, SourceError
 from ..files import MAX_RECORD_BYTES, open_shard
 from ..lines import Tail, complete_lines
+from ..parquet_file import ParquetError, has_pyarrow
 from ..places import Root, base_folder
 from ..readers import ByteReader
 from .files import MOST_VISITED, candidates, describe
 from .framing import array_elements, is_array
 from .mapping import Mapping
-from .parquet import ParquetError, has_pyarrow, parquet_rows
+from .parquet import parquet_rows
 from .rows import BOM, Row, read_object
 from .shapes import shape_of
 from .sqlite import sqlite_rows

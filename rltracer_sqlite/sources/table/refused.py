@@ -13,12 +13,12 @@ from typing import IO, cast
 from ..base import SourceError
 from ..byte_file import ByteFile
 from ..files import open_shard
-from ..places import SQLITE_HEADER, Root, base_folder
+from ..parquet_file import INSTALL, has_pyarrow
+from ..places import SQLITE_HEADER, Root, base_folder, files_below
 from ..remote import RemoteRoot
 from .built_in import PRESETS, preset
-from .files import describe, files_below
+from .files import describe
 from .mapping import ENDINGS
-from .parquet import INSTALL, has_pyarrow
 from .recognise import sample
 from .sqlite import DAMAGED, connect
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from ..base import SourceError
 from ..files import open_shard
+from ..parquet_file import ParquetError
 from ..places import Root
 from .mapping import Mapping
-from .parquet import ParquetError, parquet_rows
+from .parquet import parquet_rows
 from .rows import encoded
 
 

@@ -9,13 +9,14 @@ from ...tokens.tokenizer import TextTokenizer
 from ..base import Position, Problem, Shard
 from ..files import LFS_POINTER, MAX_RECORD_BYTES, open_shard, refuse_pointer
 from ..lines import Tail, complete_lines
+from ..parquet_file import ParquetError
 from ..places import Root
 from ..readers import ByteReader
 from .entries import Place
 from .framing import array_elements, is_array
 from .joined import Finding, Read, Remark
 from .mapping import Mapping
-from .parquet import ParquetError, parquet_rows
+from .parquet import parquet_rows
 from .records import RecordReader
 from .repeats import repeated_rows
 from .rows import BOM, Row, read_object
