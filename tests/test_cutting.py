@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from rltracer_sqlite.sources.base import Entry, Problem, Shard
 from rltracer_sqlite.sources.prime_rl.entries import trace_entries
+from rltracer_sqlite.sources.prime_rl.record_decoding import (
+    DAMAGED_ARRAYS,
+    MARK,
+    read_leniently,
+    read_record,
+    without_arrays,
+)
 from rltracer_sqlite.sources.prime_rl.record_types import DECODER, Record
-from rltracer_sqlite.sources.prime_rl.records import DAMAGED_ARRAYS, MARK, read_leniently, read_record, without_arrays
 from tests.layouts import episode, line, message, node, spaced_line, trace
 
 SHARD = Shard("a.jsonl", "a.jsonl", "traces", 1, "train")

@@ -14,7 +14,7 @@ from rltracer_sqlite.sources.prime_rl.layout import LAYOUTS as LAYOUTS_OF_PRIME_
 from rltracer_sqlite.sources.table import mapping_source
 from rltracer_sqlite.sources.table.guess import guess_mapping
 from rltracer_sqlite.sources.table.mapping import ENDINGS, KINDS, LAYOUTS, ROLES
-from rltracer_sqlite.sources.table.read import CONTENT_KEYS, FILE_KEYS, SHAPE_KEYS, parse_mapping
+from rltracer_sqlite.sources.table.mapping_file import CONTENT_KEYS, FILE_KEYS, SHAPE_KEYS, parse_mapping
 from tests.table_rows import write_lines
 from tests.test_table_presets import locator, read
 

@@ -15,7 +15,7 @@ from rltracer_sqlite.sources import source_named, source_names
 from rltracer_sqlite.sources.base import Entry, SourceError
 from rltracer_sqlite.sources.table import TableSource, mapping_source
 from rltracer_sqlite.sources.table.guess import guess_mapping
-from rltracer_sqlite.sources.table.read import parse_mapping
+from rltracer_sqlite.sources.table.mapping_file import parse_mapping
 from tests.table_rows import RENDERED, STRIPPED, write_lines, write_parquet
 from tests.table_samples import SAMPLES
 from tests.test_table_presets import read

@@ -9,7 +9,7 @@ import pytest
 from rltracer_sqlite.sources.table import MappingError, mapping_source, mapping_source_from_text
 from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS
 from rltracer_sqlite.sources.table.mapping import Role, Template
-from rltracer_sqlite.sources.table.read import parse_mapping, read_mapping
+from rltracer_sqlite.sources.table.mapping_file import parse_mapping, read_mapping
 
 GOOD = """\
 name = "mine"

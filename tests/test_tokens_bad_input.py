@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rltracer_sqlite.sources.base import Entry, NotRollouts, Position, SourceError
 from rltracer_sqlite.sources.prime_rl import msgpack_frames
-from rltracer_sqlite.sources.prime_rl.token_shards import Tally, scan_token_shard
+from rltracer_sqlite.sources.prime_rl.token_scan import Tally, scan_token_shard
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
 from tests.token_layouts import export_line, micro_batch, question, training_sample, write_bin, write_tokenizer
 from tests.token_scans import entries, load, problems, scan, shard_of

@@ -14,7 +14,7 @@ import pytest
 from rltracer_sqlite.sources.base import Entry, Locator, Position
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
-from rltracer_sqlite.sources.prime_rl.token_shards import Tally, scan_token_shard
+from rltracer_sqlite.sources.prime_rl.token_scan import Tally, scan_token_shard
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
 from rltracer_sqlite.tokens.streams import trained_runs
 from rltracer_sqlite.tool_names import names_of

@@ -12,7 +12,7 @@ from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.prime_rl.same_samples import KnownSamples
 from rltracer_sqlite.sources.prime_rl.samples import Batch, Sample
 from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
-from rltracer_sqlite.sources.prime_rl.token_shards import Tally, known_samples
+from rltracer_sqlite.sources.prime_rl.token_scan import Tally, known_samples
 from tests.layouts.corpora import corpora
 from tests.token_layouts import Drawn, export_line, micro_batch, question, training_sample, write_bin
 from tests.token_scans import entries, locator, scan, shard_of, updates
@@ -96,7 +96,7 @@ def test_recorded_ranks_hold_the_samples_of_the_orchestrator(name: str) -> None:
 
 def test_samples_of_a_shard_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     file = orchestrator(tmp_path, SAMPLES)
-    from rltracer_sqlite.sources.prime_rl.token_shards import read_shard
+    from rltracer_sqlite.sources.prime_rl.token_readers import read_shard
 
     with open_shard(tmp_path, "rollouts.bin") as reader:
         first = next(iter(read_shard(reader, file.name)))

@@ -12,9 +12,9 @@ import pytest
 
 from rltracer_sqlite.messages import prompt_key
 from rltracer_sqlite.sources.base import Position, SourceError
-from rltracer_sqlite.sources.prime_rl.fields import split_record
 from rltracer_sqlite.sources.prime_rl.generations import TRAINING_SAMPLES, micro_batch_fields
-from rltracer_sqlite.sources.prime_rl.token_shards import Tally
+from rltracer_sqlite.sources.prime_rl.msgpack_fields import split_record
+from rltracer_sqlite.sources.prime_rl.token_scan import Tally
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
 from tests.token_layouts import (
     GENERATIONS,
@@ -139,7 +139,7 @@ def test_a_token_export_has_the_numbers_of_the_trainer(tmp_path: Path, tokenizer
 ])  # fmt: skip
 def test_the_forms_of_token_exports(tmp_path: Path, more: dict[str, Any], step: int, reward: float | None) -> None:
     from rltracer_sqlite.sources.base import Shard
-    from rltracer_sqlite.sources.prime_rl.token_shards import scan_token_shard
+    from rltracer_sqlite.sources.prime_rl.token_scan import scan_token_shard
 
     (tmp_path / "rank_0.jsonl").write_bytes(orjson.dumps(export_line(SAMPLES[0], **more)) + b"\n")
     shard = Shard("rank_0.jsonl", "rank_0.jsonl", "token_exports")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.sources.prime_rl.token_shards import LEAST_UNMARKED
+from rltracer_sqlite.sources.prime_rl.token_scan import LEAST_UNMARKED
 from rltracer_sqlite.stopping import Stopping
 from tests.commands import Done, indexed
 from tests.indexing import rows, value

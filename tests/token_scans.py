@@ -7,7 +7,7 @@ from typing import Any
 
 from rltracer_sqlite.sources.base import Entry, Locator, Position, Problem, Scanned, Shard, Update
 from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
-from rltracer_sqlite.sources.prime_rl.token_shards import scan_token_shard
+from rltracer_sqlite.sources.prime_rl.token_scan import scan_token_shard
 from rltracer_sqlite.tokens import TextTokenizer
 from rltracer_sqlite.trajectory import Trajectory
 

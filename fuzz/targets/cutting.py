@@ -6,8 +6,14 @@ import msgspec
 
 from rltracer_sqlite.sources.base import Entry, Problem, Shard
 from rltracer_sqlite.sources.lines import Line
-from rltracer_sqlite.sources.prime_rl import records
-from rltracer_sqlite.sources.prime_rl.records import DECODER, Record, read_leniently, read_record, without_arrays
+from rltracer_sqlite.sources.prime_rl import record_decoding
+from rltracer_sqlite.sources.prime_rl.record_decoding import (
+    DECODER,
+    Record,
+    read_leniently,
+    read_record,
+    without_arrays,
+)
 from rltracer_sqlite.sources.prime_rl.scan import _found as found_in
 
 from ..target import Target
@@ -61,7 +67,7 @@ def seeds() -> list[bytes]:
     return [b"\0" + line for line in sorted(lines, key=len)][:60]
 
 
-KEYS = tuple(key.decode() for key, _ in records.NEXT_ARRAYS)
+KEYS = tuple(key.decode() for key, _ in record_decoding.NEXT_ARRAYS)
 TARGETS = {
     "cutting": Target(
         "cutting", "cut records equal whole ones", check, seeds, "json", (*WORDS, *KEYS, ',"token_ids":[')

@@ -12,7 +12,7 @@ from rltracer_sqlite.sources.base import START, NotRollouts, Position, Problem, 
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource, microbatch, msgpack_frames, token_export
 from rltracer_sqlite.sources.prime_rl.samples import Batch
-from rltracer_sqlite.sources.prime_rl.token_shards import read_shard
+from rltracer_sqlite.sources.prime_rl.token_readers import read_shard
 from tests.token_layouts import export_line, micro_batch, question, training_sample, write_tokenizer
 
 from ..invariants import check_nothing_lost, check_resumed, entries, patched, place_of, remarked, scanned

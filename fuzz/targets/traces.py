@@ -9,7 +9,7 @@ from typing import Any
 
 from rltracer_sqlite.sources import lines
 from rltracer_sqlite.sources.base import Entry, LocatorError, Position, Problem, Shard, SourceError
-from rltracer_sqlite.sources.prime_rl import PrimeRLSource, records, scan
+from rltracer_sqlite.sources.prime_rl import PrimeRLSource, record_decoding, scan
 from rltracer_sqlite.tool_names import names_json
 from rltracer_sqlite.trajectory import Trajectory
 from tests.layouts import LAYOUTS, line, message, trace
@@ -48,7 +48,7 @@ def check_traces(data: bytes) -> None:
     root, shard, content = scratch("traces"), shard_of(data), data[1:]
     (root / "a.jsonl").write_bytes(content)
     found = scanned(SOURCE, root, shard)
-    with patched(records, find_arrays=lambda buffer, start, end: []):
+    with patched(record_decoding, find_arrays=lambda buffer, start, end: []):
         uncut = scanned(SOURCE, root, shard)
     if not any(isinstance(one, Problem) and one.reason.startswith("not readable") for one in uncut or ()):
         # A damaged token array makes a whole line unreadable, or is told of; cut out, it is not missed.

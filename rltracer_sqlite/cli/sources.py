@@ -95,7 +95,7 @@ def _tried(file: Path, toml: str) -> list[str]:
     from ..sources.base import SourceError
     from ..sources.table import TableSource
     from ..sources.table.check import check_mapping
-    from ..sources.table.read import parse_mapping
+    from ..sources.table.mapping_file import parse_mapping
 
     try:
         source = TableSource(parse_mapping(toml, "the proposed mapping"))

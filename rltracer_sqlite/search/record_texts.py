@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ..messages import tool_call
-from ..sources.prime_rl.records import ARRAY, without_arrays
+from ..sources.prime_rl.record_decoding import ARRAY, without_arrays
 from .document import joined, message_text
 
 TextContent = str | list[Any] | None

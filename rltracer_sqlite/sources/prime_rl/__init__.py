@@ -16,7 +16,7 @@ from .layout import BINARY, TOKEN_LAYOUTS, find_shards
 if TYPE_CHECKING:
     from ...tokens.tokenizer import TextTokenizer
     from ...trajectory import Trajectory
-    from .token_shards import Tally
+    from .token_scan import Tally
 
 
 PROBED = 20  # findings of a file in no place of its own, before it is another system's
@@ -75,7 +75,7 @@ class PrimeRLSource:
             from .scan import line_findings
 
             return line_findings(root, shard, start, stop)
-        from .token_shards import token_findings
+        from .token_scan import token_findings
 
         return token_findings(root, shard, start, self.text_tokenizer)
 
@@ -84,7 +84,7 @@ class PrimeRLSource:
             from .scan import joined_lines
 
             return joined_lines(shard, start, found)
-        from .token_shards import joined_samples
+        from .token_scan import joined_samples
 
         return joined_samples(found, self.tally)
 
@@ -125,7 +125,7 @@ class PrimeRLSource:
 
     @cached_property
     def tally(self) -> Tally:
-        from .token_shards import Tally
+        from .token_scan import Tally
 
         return Tally()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .fields import IDS
+from .msgpack_fields import IDS
 from .msgpack_frames import array_header
 
 FIRST_FIVE = "input_ids loss_mask advantages inference_logprobs position_ids"

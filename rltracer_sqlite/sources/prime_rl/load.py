@@ -16,7 +16,7 @@ from ..places import Root
 from ..values import recorded_uid
 from .branches import branches_of, recorded_tools
 from .layout import BINARY
-from .records import DAMAGED_ARRAYS, decode_awkward
+from .record_decoding import DAMAGED_ARRAYS, decode_awkward
 
 if TYPE_CHECKING:
     from ...tokens.streams import Tokens

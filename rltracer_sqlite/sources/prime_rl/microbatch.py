@@ -10,8 +10,8 @@ from typing import Any
 from ...amounts import plural
 from ..base import LocatorError, Position, Problem
 from ..readers import ByteReader
-from .fields import IDS, TEXTS, VALUES, Fields, split_record, text_at
 from .generations import micro_batch_fields
+from .msgpack_fields import IDS, TEXTS, VALUES, Fields, split_record, text_at
 from .msgpack_frames import Beginning, Frame, Torn, frames
 from .samples import Batch, Found, Sample, Splitter, finite
 

@@ -51,7 +51,7 @@ class Node(msgspec.Struct, gc=False):
     sampled: bool | None = None
     finish_reason: str | None = None  # on nodes until 2026-07-17, then in `calls`
     usage: Usage | None = None
-    cut: Any = msgspec.field(default=None, name="_cut")  # `records.MARK`, where token arrays were
+    cut: Any = msgspec.field(default=None, name="_cut")  # `record_decoding.MARK`, where token arrays were
 
 
 class Reward(msgspec.Struct, gc=False):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import compress, islice
 
-from .prompts import ids_digest
 from .samples import Sample
+from .token_prompts import ids_digest
 
 COMPARED = 8  # logprobs
 MAX_LENGTHS = 4  # how many lengths are tried as the one at which copies are cut: the longest, so a few do

@@ -13,8 +13,8 @@ from ..lines import Line, Tail, complete_lines, decode_leniently
 from ..places import Root
 from ..readers import ByteReader
 from .entries import trace_entries, update
+from .record_decoding import copied, read_leniently, read_record
 from .record_types import Record, kind
-from .records import copied, read_leniently, read_record
 from .v0 import flat_values, v0_entry
 
 COMMIT_RECORDS = 4000

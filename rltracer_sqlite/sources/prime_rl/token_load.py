@@ -12,15 +12,10 @@ from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools
 from ...trajectory import Message, Trajectory
 from ..base import Locator
-from ..files import open_shard, read_bytes
 from ..places import Root
 from ..values import logprob_summary, place_of
-from .microbatch import read_micro_batch_sample
-from .msgpack_frames import read_beginning
 from .samples import Sample
-from .token_export import load_exported_sample
-from .token_shards import splitter_of
-from .training_batch import load_training_sample
+from .token_readers import read_sample
 
 
 def load_token_trajectory(
@@ -59,30 +54,6 @@ def annotation_tokens(root: Root, locator: Locator) -> tuple[int | None, Tokens]
     """
     sample = read_sample(root, locator, None)
     return sample.branch_index, sample.tokens()
-
-
-def read_sample(root: Root, locator: Locator, tokenizer: TextTokenizer | None) -> Sample:
-    """Return the sequence at a locator with every stream of it. Raises LocatorError."""
-    path = locator.path
-    if path.endswith(".pt"):
-        from .torch_shard import load_torch_sample
-
-        return load_torch_sample(root, path, locator.item)
-    if path.endswith(".parquet"):
-        from .early_parquet import load_parquet_row
-
-        return load_parquet_row(root, path, locator.item)
-    data = read_bytes(root, path, locator.byte_offset, locator.byte_length)
-    if path.endswith(".jsonl"):
-        return load_exported_sample(data)[0]
-    if _is_training_batch(root, path):
-        return load_training_sample(data)
-    return read_micro_batch_sample(data, locator.item, splitter_of(tokenizer))
-
-
-def _is_training_batch(root: Root, path: str) -> bool:
-    with open_shard(root, path) as reader:
-        return read_beginning(reader).is_training_batch
 
 
 def _conversation(sample: Sample, tokens: Tokens) -> Conversation:

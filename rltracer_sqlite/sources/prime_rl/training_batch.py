@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ..base import LocatorError, Position, Problem
 from ..readers import ByteReader
-from .fields import NUMBERS, Fields, split_record
 from .generations import training_sample_fields
 from .microbatch import COMMIT_RECORDS, stopped
+from .msgpack_fields import NUMBERS, Fields, split_record
 from .msgpack_frames import Beginning, Frame, Torn, frames
 from .samples import Batch, Found, Sample, finite
 

@@ -10,14 +10,14 @@ from .source import TableSource
 
 def mapping_source(path: str | Path, tokenizer: str | None = None) -> TableSource:
     """Return the source of a mapping in a TOML file. Raises MappingError naming the file, the line and the key."""
-    from .read import read_mapping
+    from .mapping_file import read_mapping
 
     return TableSource(_own(read_mapping(Path(path)), str(path)), tokenizer, is_own=True)
 
 
 def mapping_source_from_text(text: str, tokenizer: str | None = None) -> TableSource:
     """Return the source of a mapping's TOML text, as an index keeps it (`source.mapping.text`). Raises MappingError."""
-    from .read import parse_mapping
+    from .mapping_file import parse_mapping
 
     return TableSource(parse_mapping(text, "the mapping in the index"), tokenizer)
 

@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from .mapping import Mapping
-from .read import read_mapping
+from .mapping_file import read_mapping
 from .source import TableSource
 
 FOLDER = Path(__file__).parent / "presets"

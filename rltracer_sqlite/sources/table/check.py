@@ -11,7 +11,7 @@ from ...amounts import plural
 from ...tokens.tokenizer import TokenizerError
 from ..base import Entry, Shard
 from ..places import Root, files_below
-from .columns import meant, names_in
+from .column_paths import meant, names_in
 from .entries import Place, read_row
 from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, describe
 from .mapping import Content, Mapping, Role, Shape

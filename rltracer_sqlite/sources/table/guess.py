@@ -15,11 +15,11 @@ from ..base import Shard, SourceError
 from ..places import base_folder
 from .files import LAYOUTS
 from .mapping import ROLES
-from .names import COUNTS, NAMES, TOKEN_ROLES, mapping_name, place_template
 from .recognise import sample
 from .sampled import ROWS, Sampled
 from .sqlite import DAMAGED, connect, table_names
 from .toml import toml_comment, toml_value
+from .usual_names import COUNTS, NAMES, TOKEN_ROLES, mapping_name, place_template
 
 SOUGHT = ("step", "split", "reward", "advantage", "group", "env", "truth", "stop")  # what is told where it is missing
 MOST_DESCRIBED = 12

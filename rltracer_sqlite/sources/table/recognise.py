@@ -12,7 +12,7 @@ from ..parquet_file import ParquetError, has_pyarrow
 from ..places import Root, base_folder
 from ..readers import ByteReader
 from .files import MOST_VISITED, candidates, describe
-from .framing import array_elements, is_array
+from .json_array import array_elements, is_array
 from .mapping import Mapping
 from .parquet import parquet_rows
 from .rows import BOM, Row, read_object

@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any
 
 from ...tokens.families import find_family
-from .columns import MOST_NAMES, paths_of
+from .column_paths import MOST_NAMES, paths_of
 from .rows import Row, elements, json_text, unwrapped
 
 ROWS = 20

@@ -13,8 +13,8 @@ from ..parquet_file import ParquetError
 from ..places import Root
 from ..readers import ByteReader
 from .entries import Place
-from .framing import array_elements, is_array
 from .joined import Finding, Read, Remark
+from .json_array import array_elements, is_array
 from .mapping import Mapping
 from .parquet import parquet_rows
 from .records import RecordReader

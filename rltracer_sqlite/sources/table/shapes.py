@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .columns import is_inside, meant, names_in
+from .column_paths import is_inside, meant, names_in
 from .mapping import Content, Mapping, Shape
 from .rows import Row
 

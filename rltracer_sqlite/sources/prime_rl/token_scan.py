@@ -1,4 +1,4 @@
-"""Scanning and loading the trainer-side files of prime-rl, which hold packed token ids instead of text."""
+"""Scanning the trainer-side files of prime-rl, which hold packed token ids instead of text."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from dataclasses import dataclass, field
 from ...tokens.streams import trained_runs
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools, names_json
-from ..base import Entry, Misfit, Position, Problem, Scanned, Shard, Update
+from ..base import START, Entry, Misfit, Position, Problem, Scanned, Shard, Update
 from ..files import open_shard
 from ..places import Root
-from ..readers import ByteReader
 from ..values import integer, kept_text, place_uid, recorded_uid, short
-from .microbatch import micro_batches
-from .msgpack_frames import read_beginning
-from .prompts import PromptReader, system_turn_starts
 from .same_samples import KnownSamples
-from .samples import Batch, Found, Sample, Splitter, finite
-from .token_export import exported_sequences
-from .training_batch import training_samples
+from .samples import Batch, Sample, finite
+from .token_prompts import PromptReader
+from .token_readers import read_shard
 
-BEGINNING = Position()
 LEAST_UNMARKED = 64  # token ids without a special one that say something about a tokenizer
 VALUES = (
     *("temperature", "task_type", "seed", "task_rewards", "length_penalties", "rank", "micro_step"),
@@ -48,7 +43,7 @@ class Tally:
 def scan_token_shard(
     root: Root,
     shard: Shard,
-    start: Position = BEGINNING,
+    start: Position = START,
     tokenizer: TextTokenizer | None = None,
     *,
     known: KnownSamples | None = None,
@@ -72,7 +67,7 @@ def scan_token_shard(
             else:
                 yield found
                 last = found if isinstance(found, Position) else last
-    if start == BEGINNING and last is not None and not last.waiting and (misfit := scan.without_marks()):
+    if start == START and last is not None and not last.waiting and (misfit := scan.without_marks()):
         yield misfit
         yield last  # a place to commit it
 
@@ -101,27 +96,6 @@ def joined_samples(found: Iterable[Scanned | Tally], tally: Tally) -> Iterator[S
         yield one
 
 
-def read_shard(
-    reader: ByteReader, path: str, start: Position = BEGINNING, tokenizer: TextTokenizer | None = None
-) -> Iterator[Found]:
-    """Yield what the records of a token shard hold. Its ending and its first bytes say which kind it is."""
-    # The rarer kinds are imported where one is met.
-    if path.endswith(".pt"):
-        from .torch_shard import torch_micro_batches
-
-        return torch_micro_batches(reader, path)
-    if path.endswith(".parquet"):
-        from .early_parquet import parquet_rows
-
-        return parquet_rows(reader, path)
-    if path.endswith(".jsonl"):
-        return exported_sequences(reader, start)
-    beginning = read_beginning(reader)
-    if beginning.is_training_batch:
-        return training_samples(reader, beginning, start)
-    return micro_batches(reader, beginning, start, splitter_of(tokenizer))
-
-
 def known_samples(root: Root, shards: Sequence[Shard], tokenizer: TextTokenizer | None = None) -> KnownSamples:
     """Return the samples of these shards, for scanning others of the same step that hold them again."""
 
@@ -134,11 +108,6 @@ def known_samples(root: Root, shards: Sequence[Shard], tokenizer: TextTokenizer 
                         yield place_uid(shard.path, batch.offset, sample.item), sample
 
     return KnownSamples(read)
-
-
-def splitter_of(tokenizer: TextTokenizer | None) -> Splitter | None:
-    """Return how a sequence without recorded boundaries is split into conversations; None without a tokenizer."""
-    return (lambda ids: system_turn_starts(ids, tokenizer)) if tokenizer else None
 
 
 class _Scan:

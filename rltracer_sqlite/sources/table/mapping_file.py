@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .keys import Checked, Keys, shown_value
 from .mapping import (
     KINDS,
     LAYOUTS,
@@ -24,6 +23,7 @@ from .mapping import (
     Variant,
 )
 from .toml import MOST_CHARACTERS, read_toml
+from .toml_keys import Checked, Keys, shown_value
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 SHAPE_KEYS = (
@@ -78,7 +78,7 @@ class _Reading(Checked):
             title=self.text_at(value, "title", (), ""),
             step_kind=self.text_at(value, "step_kind", (), "") or None,
             generic=self.flag(value, "generic", ()),
-            paths=self.templates(files, "paths", ("files",)),
+            paths=self.templates(files, ("files",)),
             table=self.text_at(files, "table", ("files",), "") or None,
             repeats=self.flag(files, "repeats", ("files",)),
             asides=tuple(self.aside(one, ("aside", n)) for n, one in enumerate(self.tables(value, "aside", ()))),
@@ -168,7 +168,7 @@ class _Reading(Checked):
         self.known(value, ("says", "paths", "has", "lacks"), at)
         has = self.texts(value, "has", at)
         test = Test(has, self.texts(value, "lacks", at)) if has else None
-        return Aside(self.text_at(value, "says", at), self.templates(value, "paths", at), test)
+        return Aside(self.text_at(value, "says", at), self.templates(value, at), test)
 
     def role(self, value: Any, at: Keys) -> Role:
         if isinstance(value, (str, list)):
@@ -199,8 +199,8 @@ class _Reading(Checked):
                 raise self.error(("files", "splits", name), f'expected "train" or "eval", found {split!r}')
         return found
 
-    def templates(self, value: dict[str, Any], key: str, at: Keys) -> tuple[Template, ...]:
-        return tuple(self.template(one, (*at, key)) for one in self.texts(value, key, at))
+    def templates(self, value: dict[str, Any], at: Keys) -> tuple[Template, ...]:
+        return tuple(self.template(one, (*at, "paths")) for one in self.texts(value, "paths", at))
 
     def template(self, written: str, at: Keys) -> Template:
         if sum(written.count(place) for place in ("*", "{}", "{step}", "{split}")) > MOST_PLACES:
