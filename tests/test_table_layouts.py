@@ -123,7 +123,7 @@ def test_a_place_is_the_bytes_of_its_record(container: str, tmp_path: Path) -> N
 def test_an_array_is_framed_whatever_the_size_of_a_piece(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rltracer_sqlite.sources.table.framing.PIECE", chunk)
+    monkeypatch.setattr("rltracer_sqlite.sources.table.json_array.PIECE", chunk)
     rows = [{"q": 'say "[" and \\', "a": "}{]", "r": 1}, {"q": "é\\\\", "a": {"b": [[1], {}]}["b"] and "x", "r": 2}]
     (tmp_path / "rows.json").write_text(" \n" + json.dumps(rows), encoding="utf-8")
     assert [entry.reward for _, entry in read(mine(), tmp_path)[0]] == [1.0, 2.0]
