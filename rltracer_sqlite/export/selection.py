@@ -9,7 +9,6 @@ from typing import Any
 from ..index.contents import nothing_there
 from .candidates import rank_candidates
 from .conditions import WELL_FORMED, Condition, column_of, conditions
-from .emptied import asked, why_empty, why_short
 from .errors import ExportError
 from .ids import find_named, left_out
 from .limits import place_picks
@@ -18,6 +17,7 @@ from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
+from .shortfall import asked, why_empty, why_short
 from .unknown import refuse_unknown_envs, unknown_values
 
 
@@ -105,11 +105,12 @@ class Selection:
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
         if self.count() < (self.preferences.target_count or 0):
-            raise ExportError(why_short(self))
+            raise ExportError(why_short(self.funnel(), self.scratch, self.preferences))
 
     def _refuse_none(self) -> None:
         """Note why nothing is selected. Raises ExportError where pairs, or so many rows, were asked for."""
-        self.notes += [note for note in why_empty(self) if note not in self.notes]
+        why = why_empty(self.funnel(), self.scratch, self.runs, self.preferences)
+        self.notes += [note for note in why if note not in self.notes]
         has_target = self.preferences.target_count is not None
         if has_target or self.preferences.mode is ExportMode.PREFERENCE:
             counted = f"{asked(self.preferences)}, none available. " if has_target else ""

@@ -1,10 +1,10 @@
-"""Which condition left nothing of an export, or fewer than a target, and which values its field has instead."""
+"""Why an export has nothing to write, or less than its target: the conditions that leave too little, and advice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..amounts import listed, plural
 from ..index.columns import quoted
@@ -16,8 +16,7 @@ from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch
 
-if TYPE_CHECKING:
-    from .selection import Selection
+Funnel = Sequence[Mapping[str, Any]]  # its stages in their order: "stage", "left", "dropped"
 
 # What can be done about a condition that leaves nothing, where it follows from no value that a field has.
 ADVICE = {
@@ -41,20 +40,20 @@ MOST_NUMBERS = 8  # that are named; of more numbers the least and the greatest a
 LONGEST_VALUE = 60  # characters
 
 
-def why_empty(selection: Selection) -> list[str]:
+def why_empty(funnel: Funnel, scratch: Scratch, runs: Sequence[OpenRun], preferences: ExportPreferences) -> list[str]:
     """Return a sentence on the condition that left none of what was available, if there is one."""
     # From there on records were read, and each has its own reason.
-    conditions = takewhile(lambda step: step["stage"] != WELL_FORMED, selection.funnel())
+    conditions = takewhile(lambda step: step["stage"] != WELL_FORMED, funnel)
     emptied = next((step for step in conditions if not step["left"]), None)
     if emptied is None or not emptied["dropped"]:
         return []
     stage, count = emptied["stage"], plural(emptied["dropped"], "trajectory")
     told = f"Nothing is left: the condition {stage} is met by 0 of {count}."
-    for one in selection.preferences.field_filters:
+    for one in preferences.field_filters:
         if str(one) == stage:
-            return [told + _instead(selection.scratch, selection.runs, one)]
+            return [told + _instead(scratch, runs, one)]
     if stage == "accepted":
-        rules = listed(dict.fromkeys(run.success for run in selection.runs))
+        rules = listed(dict.fromkeys(run.success for run in runs))
         told += f" What counts as a success: {rules}."
     return [f"{told} {ADVICE[stage]}" if stage in ADVICE else told]
 
@@ -65,15 +64,13 @@ def asked(preferences: ExportPreferences) -> str:
     return f"{plural(preferences.target_count or 0, what)} asked for"
 
 
-def why_short(selection: Selection) -> str:
+def why_short(funnel: Funnel, scratch: Scratch, preferences: ExportPreferences) -> str:
     """Return sentences on a target that cannot be met: what there is, the conditions that leave too few, and advice."""
-    preferences, scratch = selection.preferences, selection.scratch
     prompts = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
-    told = f"{asked(preferences)}, {selection.count():,} available, of {plural(prompts, 'prompt')}. "
+    told = f"{asked(preferences)}, {scratch.count('placed'):,} available, of {plural(prompts, 'prompt')}. "
     in_row = 2 if preferences.mode is ExportMode.PREFERENCE else 1
-    funnel = [step for step in selection.funnel() if step["stage"] != TARGET]
     wanted = in_row * (preferences.target_count or 0)
-    short = [step for step in funnel if step["left"] < wanted and step["dropped"]]
+    short = [step for step in funnel if step["stage"] != TARGET and step["left"] < wanted and step["dropped"]]
     if not short:
         return f"{told}There are no more: ask for fewer."
     first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
