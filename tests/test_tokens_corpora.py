@@ -16,7 +16,7 @@ from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
 from rltracer_sqlite.sources.prime_rl.token_scan import Tally, scan_token_shard
 from rltracer_sqlite.tokens import TextTokenizer, load_tokenizer
-from rltracer_sqlite.tokens.streams import trained_runs
+from rltracer_sqlite.tokens.streams import first_of_trained, mean_of_trained, trained_runs
 from rltracer_sqlite.tool_names import names_of
 from rltracer_sqlite.trajectory import Trajectory
 from tests.layouts.corpora import corpora, expected_sets
@@ -90,8 +90,8 @@ def test_masks_mark_the_turns_of_the_policy(name: str) -> None:
             assert text.endswith("<|im_end|>") or end == len(tokens)
         assert entry.tool_calls == trajectory.metadata["tool_calls"]
         assert names_of(entry.tools) == trajectory.metadata["tools"]
-        assert entry.logprob_mean == pytest.approx(tokens.logprob_mean())
-        assert entry.advantage == tokens.first_advantage() == trajectory.metadata["advantage"]
+        assert entry.logprob_mean == pytest.approx(mean_of_trained(tokens.logprobs, tokens.mask))
+        assert entry.advantage == first_of_trained(tokens.advantages, tokens.mask) == trajectory.metadata["advantage"]
 
 
 # The scenarios are drawn anew in each set: what differs are the number of the attempt and the length of a log.

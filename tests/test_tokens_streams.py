@@ -32,8 +32,8 @@ def test_nodes_are_projected_along_their_branch() -> None:
     assert tokens.entropies == [None, None, None, 0.1, 0.2, None, None]
     assert tokens.is_masked == [None, None, None, None, True, None, None]
     assert (tokens.trainer_logprobs, tokens.importance_ratio) == (None, None)
-    assert tokens.logprob_mean() == pytest.approx(-7 / 3)
-    assert tokens.first_advantage() == 0.5
+    assert mean_of_trained(tokens.logprobs, tokens.mask) == pytest.approx(-7 / 3)
+    assert first_of_trained(tokens.advantages, tokens.mask) == 0.5
 
 
 def test_another_branch_has_other_tokens() -> None:

@@ -75,9 +75,6 @@ def trace_record(
 ) -> Record:
     """Return a draft as a trace that began at a Unix time in seconds; `tokens` are those of each node, or none."""
     nodes, calls, ended = _nodes_and_calls(task, draft, MODELS[agent], began + 2, tokens)
-    sampling = round(sum(call["time"]["end"] - call["time"]["start"] for call in calls), 3)
-    waiting = round(ended - began - 2 - sampling, 3)
-    span = {"start": began + 2, "end": ended, "model": {"duration": sampling}, "harness": {"duration": waiting}}
     read = sum(call["usage"]["prompt_tokens"] - call["usage"]["cached_input_tokens"] for call in calls)
     written = sum(call["usage"]["completion_tokens"] for call in calls)
     return {
@@ -101,17 +98,25 @@ def trace_record(
         "stop_condition": draft.stop,
         "is_timeout": False,
         "errors": draft.errors,
-        "timing": {
-            "start": began,
-            "boot": {"start": began, "end": began + 1.5},
-            "setup": {"start": began + 1.5, "end": began + 2},
-            "agent": span,
-            "finalize": {"start": ended, "end": ended},
-            "scoring": {"start": ended, "end": round(ended + 0.25, 3)},
-        },
+        "timing": _timing(began, ended, calls),
         "num_input_tokens": read,
         "num_output_tokens": written,
         "num_total_tokens": read + written,
+    }
+
+
+def _timing(began: float, ended: float, calls: Sequence[Record]) -> Record:
+    """Return the spans of a trace, and how much of the agent's the model took."""
+    sampling = round(sum(call["time"]["end"] - call["time"]["start"] for call in calls), 3)
+    waiting = round(ended - began - 2 - sampling, 3)
+    span = {"start": began + 2, "end": ended, "model": {"duration": sampling}, "harness": {"duration": waiting}}
+    return {
+        "start": began,
+        "boot": {"start": began, "end": began + 1.5},
+        "setup": {"start": began + 1.5, "end": began + 2},
+        "agent": span,
+        "finalize": {"start": ended, "end": ended},
+        "scoring": {"start": ended, "end": round(ended + 0.25, 3)},
     }
 
 

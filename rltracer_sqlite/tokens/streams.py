@@ -80,14 +80,6 @@ class Tokens:
         """Return the logprob of each trained token; none where they, or which tokens are trained, are not recorded."""
         return compress(self.logprobs or (), self.mask or ())
 
-    def logprob_mean(self) -> float | None:
-        """Return the mean logprob of the trained tokens, or None."""
-        return mean_of_trained(self.logprobs, self.mask)
-
-    def first_advantage(self) -> float | None:
-        """Return the advantage of the first trained token, or None."""
-        return first_of_trained(self.advantages, self.mask)
-
 
 def mean_of_trained(values: Sequence[float | None] | None, mask: Mask | None) -> float | None:
     """Return the mean of the finite values at trained tokens, or None where there is none."""

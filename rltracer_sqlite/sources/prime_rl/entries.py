@@ -49,6 +49,7 @@ def _trace(
 
 
 def common(trace: Record, outer: Record, shard: Shard, offset: int, length: int, line: int, item: int | None) -> Entry:
+    """Return an entry with what a trace, an episode that failed and a v0 row have in common."""
     info = trace.info or {}
     work = outer.run.work if outer.run else None
     run = trace.run or outer.run
