@@ -127,8 +127,7 @@ def search_text(
 
     query, path = full_text_query(words), file_path("index", index)
     most = None if limit is None else whole_number("limit", limit)
-    first, last = _range(step, step_start, step_end)
-    scope = SearchScope(None, first, last, split, env, outcome)
+    scope = SearchScope(None, *_range(step, step_start, step_end), split, env, outcome)
     with closing(open_searchable(path)) as connection:
         if run is not None:
             scope = replace(scope, run_id=chosen_run(path, run).id)

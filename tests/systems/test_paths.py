@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rltracer_sqlite.browse.find import run_of
 from rltracer_sqlite.export.write import ExportError, refuse_target
 from rltracer_sqlite.sources.files import is_name_inside
-from rltracer_sqlite.sources.prime_rl.layout import describe
+from rltracer_sqlite.sources.prime_rl.layout import shard_of
 from rltracer_sqlite.sources.table.built_in import PRESETS, preset
 from rltracer_sqlite.sources.table.files import candidates
 
@@ -74,12 +74,12 @@ class WindowsFolder(PureWindowsPath):
 
 def test_a_layout_is_known_below_a_drive() -> None:
     base = WindowsFolder("C:\\Users\\me\\runs\\one")
-    shard = describe(base, "rollouts/step_12/train/all/traces.jsonl.zst")  # type: ignore[arg-type]
+    shard = shard_of(base, "rollouts/step_12/train/all/traces.jsonl.zst")  # type: ignore[arg-type]
     assert (shard.path, shard.layout, shard.step, shard.split) == (
         "rollouts/step_12/train/all/traces.jsonl", "traces", 12, "train",
     )  # fmt: skip
     inside = WindowsFolder("D:\\runs\\one\\rollouts\\step_3")
-    assert describe(inside, "train/all/traces.jsonl").step == 3  # type: ignore[arg-type]
+    assert shard_of(inside, "train/all/traces.jsonl").step == 3  # type: ignore[arg-type]
     assert run_of(WindowsFolder("D:\\runs"), "one/rollouts/step_3/train/all/traces.jsonl")[0] == "one"  # type: ignore[arg-type]
 
 

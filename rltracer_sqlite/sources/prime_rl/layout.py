@@ -45,13 +45,13 @@ def find_shards(root: Root) -> Iterator[Shard]:
     """List the shards at `root`, a folder or one file: records before later facts about them, steps in their order."""
     base = base_folder(root)
     if root.is_file():
-        yield describe(base, root.name)
+        yield shard_of(base, root.name)
         return
     if not root.is_dir():
         raise SourceError(f"{root} " + ("is neither a file nor a folder." if root.exists() else "does not exist."))
     found: dict[str, Shard] = {}
     for file in shard_files(root):
-        shard = describe(base, file)
+        shard = shard_of(base, file)
         if shard.layout == "file" and file.endswith(BINARY):
             continue  # weights and optimizer states have these endings too: only a known place makes them rollouts
         # While a chunk is being sealed both of its forms exist; the plain one is whole in any case.
@@ -74,7 +74,7 @@ def shard_files(root: Root) -> Iterator[str]:
                 yield path
 
 
-def describe(base: Root, file: str) -> Shard:
+def shard_of(base: Root, file: str) -> Shard:
     """Return the shard that a file is, with what its place in a layout says."""
     # A name that is no text cannot be kept in an index: the file is listed, and opening it fails.
     file = file.encode("utf-8", "backslashreplace").decode()

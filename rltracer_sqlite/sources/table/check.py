@@ -13,7 +13,7 @@ from ..base import Entry, Shard
 from ..places import Root, files_below
 from .column_paths import meant, names_in
 from .entries import Place, read_row
-from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, describe
+from .files import ENDINGS_TO_READ, MOST_VISITED, candidates, shard_of
 from .mapping import Content, Mapping, Role, Shape
 from .recognise import sample
 from .rows import Row, expand
@@ -120,4 +120,4 @@ def _unread_files(root: Root, mapping: Mapping) -> Iterator[str]:
 def _other_files(root: Root, mapping: Mapping) -> Iterator[str]:
     if root.is_dir():
         files = (file for file in islice(files_below(root), MOST_VISITED) if file.endswith(ENDINGS_TO_READ))
-        yield from (file for file in files if describe(root, file, mapping) is None)
+        yield from (file for file in files if shard_of(root, file, mapping) is None)

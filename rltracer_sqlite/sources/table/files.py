@@ -33,7 +33,7 @@ def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterato
     base = base_folder(root)
     if root.is_file():
         # One file is named by a person: whatever it is called, its content decides, if it is of a fitting kind.
-        named = describe(base, root.name, mapping) or _shard(root.name)
+        named = shard_of(base, root.name, mapping) or _shard(root.name)
         endings = {PurePosixPath(template.written).suffix for template in mapping.paths}
         if mapping.generic or not endings or PurePosixPath(named.path).suffix in endings:
             yield named
@@ -42,13 +42,13 @@ def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterato
         raise SourceError(f"The file or folder {root} does not exist.")
     seen: set[str] = set()
     for file in islice(files_below(root), most):
-        shard = describe(base, file, mapping)
+        shard = shard_of(base, file, mapping)
         if shard is not None and shard.path not in seen:
             seen.add(shard.path)
             yield shard
 
 
-def describe(base: Root, file: str, mapping: Mapping) -> Shard | None:
+def shard_of(base: Root, file: str, mapping: Mapping) -> Shard | None:
     """Return the shard that a file is for a mapping, with what its path says; None where the name does not fit."""
     path = file.removesuffix(PACKED)
     # The folders above `base` count too: a person may point at one step.

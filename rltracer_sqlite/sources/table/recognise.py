@@ -11,7 +11,7 @@ from ..lines import Tail, complete_lines
 from ..parquet_file import ParquetError, has_pyarrow
 from ..places import Root, base_folder
 from ..readers import ByteReader
-from .files import MOST_VISITED, candidates, describe
+from .files import MOST_VISITED, candidates, shard_of
 from .json_array import array_elements, is_array
 from .mapping import Mapping
 from .parquet import parquet_rows
@@ -40,7 +40,7 @@ def _is_of(root: Root, shard: Shard, rows: list[Row], mapping: Mapping) -> bool:
     if root.is_file():
         named = any(True for _ in candidates(root, mapping))
     else:
-        named = describe(base_folder(root), shard.file, mapping) is not None
+        named = shard_of(base_folder(root), shard.file, mapping) is not None
     return named and any(shape_of(row, mapping) for row in rows)
 
 

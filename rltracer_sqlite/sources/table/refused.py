@@ -17,7 +17,7 @@ from ..parquet_file import INSTALL, has_pyarrow
 from ..places import SQLITE_HEADER, Root, base_folder, files_below
 from ..remote import RemoteRoot
 from .built_in import PRESETS, preset
-from .files import describe
+from .files import shard_of
 from .mapping import ENDINGS
 from .recognise import sample
 from .sqlite import DAMAGED, connect
@@ -154,7 +154,7 @@ def _aside(file: _File) -> str | None:
         return None
     for name in PRESETS:
         mapping = preset(name)
-        shard = describe(base_folder(file.root), file.path, mapping)
+        shard = shard_of(base_folder(file.root), file.path, mapping)
         if shard is None or not mapping.asides:
             continue
         rows = sample(file.root, shard)
