@@ -7,13 +7,13 @@ ever larger pieces, the next one while the last one is used. What is held is giv
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from .readers import PlainFile
-    from .remote import RemoteRoot
+    from .remote_listing import Status
 
 FIRST = 256 << 10  # bytes of a file that may only be looked at
 SMALL = 1 << 20  # bytes of a file that is read at once
@@ -52,12 +52,24 @@ class Held:
         self.bytes -= len(self.pieces.pop(key, b""))
 
 
+class Below(Protocol):
+    """What a remote file asks of the root that it lies below."""
+
+    held: Held
+
+    def status(self, file: str) -> Status: ...
+
+    def read_range(self, file: str, start: int, end: int) -> bytes: ...
+
+    def copy(self, reader: RemoteFile) -> PlainFile: ...
+
+
 class RemoteFile:
     """The bytes of one remote file."""
 
     is_packed = False
 
-    def __init__(self, root: RemoteRoot, file: str) -> None:
+    def __init__(self, root: Below, file: str) -> None:
         self.root, self.file = root, file
         self.end = root.status(file)[0]
         self.stop = self.end  # where reading on and on will end
