@@ -17,8 +17,9 @@ from rltracer_sqlite.charts import provide_square_root
 
 from . import (
     blocks,
+    browse_pages,
     charts,
-    compare,
+    compare_page,
     edge,
     export_formats,
     export_page,
@@ -27,17 +28,16 @@ from . import (
     group_page,
     hosts,
     indexes,
-    links,
     live,
     menus,
     missing,
-    overview,
-    pages,
+    overview_page,
     run_page,
-    search,
-    serve,
+    search_page,
     step_page,
+    table_links,
     text,
+    trajectory_page,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .compat import Actor
     from .edge import Route
     from .hosts import App
-    from .links import TableRow
+    from .table_links import TableRow
 
     Entries = list[dict[str, str]]  # of a menu: the href and the label of each
 
@@ -91,34 +91,34 @@ def register_facet_classes() -> list[type[Facet]]:
 def render_cell(
     row: TableRow, value: Any, column: str, table: str | None, database: str, datasette: Datasette
 ) -> Awaitable[Markup | None] | None:
-    return links.cell_link(datasette, database, table, column, row, value)
+    return table_links.cell_link(datasette, database, table, column, row, value)
 
 
 @hookimpl
 def extra_css_urls(datasette: Datasette, database: str | None, view_name: str | None) -> list[str]:
-    return links.table_styles(datasette, database, view_name)
+    return table_links.table_styles(datasette, database, view_name)
 
 
 @hookimpl
 def row_actions(datasette: Datasette, database: str, table: str, row: TableRow) -> Awaitable[Entries] | None:
-    return links.row_links(datasette, database, table, row)
+    return table_links.row_links(datasette, database, table, row)
 
 
 @hookimpl
 def register_routes(datasette: Datasette) -> list[Route]:
     return edge.guarded(
         [
-            *overview.routes(),
+            *overview_page.routes(),
             *run_page.routes(),
             *step_page.routes(),
             *group_page.routes(),
-            *pages.routes(),
+            *trajectory_page.routes(),
             *live.routes(),
             *charts.routes(),
             *export_page.routes(),
-            *search.routes(),
-            *compare.routes(),
-            *serve.routes(datasette),
+            *search_page.routes(),
+            *compare_page.routes(),
+            *browse_pages.routes(datasette),
         ]
     )
 

@@ -23,8 +23,8 @@ from .edge import Route
 from .filter_names import refuse_unknown_options
 from .filter_values import not_among
 from .frame import render
-from .lists import bounded, sql_url
 from .missing import NotThere, no_run
+from .queries import bounded, sql_url
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

@@ -13,7 +13,7 @@ from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
 from .bounds import Busy
 from .edge import refused, within
-from .export import download
+from .export_download import download
 from .export_options import MODES, TABLES
 from .export_page import form_page
 from .indexes import is_known_index, is_rollout_index

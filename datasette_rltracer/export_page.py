@@ -17,7 +17,7 @@ from .access import DATABASE, permitted_index
 from .addresses import own_url, table_url
 from .bounds import gates
 from .edge import Route
-from .export import export_url, refused
+from .export_download import export_url, refused
 from .export_options import (
     BOUNDS,
     FIELDS,
@@ -33,9 +33,9 @@ from .export_rows import MADE_OF, run_specs
 from .export_title import subject
 from .filter_values import missing_names
 from .frame import render
-from .lists import LONGEST_TEXT as LONGEST_NAME
-from .lists import Answer, Query, answers
 from .missing import NotThere
+from .queries import LONGEST_TEXT as LONGEST_NAME
+from .queries import Answer, Query, answers
 from .stream import Visitor
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 from datasette.utils import escape_sqlite
 from datasette.utils.asgi import Request
 
-from .lists import Query, answers
+from .queries import Query, answers
 from .selection import Pair, Selection
 from .text import plain
 

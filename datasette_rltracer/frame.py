@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 
 from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
-from .browsing import browse_url, browsed_database
+from .browse_config import browse_url, browsed_database
+from .drawings import cell, rate_cell
 from .facts import brief, counted, moment, number
-from .marks import cell, rate_cell
-from .rows import MARKS
+from .siblings import MARKS
 from .text import first_words
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from .access import DATABASE, integer, permitted_index, place
 from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
 from .bounds import ask
 from .edge import Route
-from .elsewhere import elsewhere_queries, other_runs, this_run
-from .export import export_url
+from .export_download import export_url
 from .filter_values import OF_ROWS, missing_names
 from .frame import render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
@@ -27,11 +26,12 @@ from .group_rows import (
     shown_rewards,
 )
 from .group_selection import order_words, scope_words, selections, usual_choices
-from .lists import Answer, Query, answers
 from .live import live_group
 from .missing import no_group
-from .rows import ENDS
+from .prompt_elsewhere import elsewhere_queries, other_runs, this_run
+from .queries import Answer, Query, answers
 from .selection import NO_NEIGHBOURS, Pair, Selection, at, in_words, neighbours
+from .siblings import ENDS
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

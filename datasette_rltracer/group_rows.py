@@ -8,9 +8,9 @@ from typing import Any
 
 from datasette.utils import escape_sqlite
 
+from .drawings import length_bar, signed_bar
 from .facts import number
-from .lists import Query
-from .marks import length_bar, signed_bar
+from .queries import Query
 from .selection import Selection
 
 ROWS_ON_A_PAGE = 100

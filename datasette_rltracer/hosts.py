@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from .browsing import browse_config
+from .browse_config import browse_config
 from .stream import Receive, Send
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from datasette.utils.asgi import Request, Response
 from .access import DATABASE, integer, permitted_index
 from .addresses import NO_STEP, own_url
 from .edge import Route
-from .lists import Query, answers
+from .queries import Query, answers
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from . import compat, export
+from . import compat, export_download
 from .access import MOST_INDEXES
 from .addresses import overview_url, own_url
-from .browsing import browse_url, browsed_database
+from .browse_config import browse_url, browsed_database
 from .compat import Actor
 from .indexes import is_known_index, is_rollout_index
 from .text import visible
@@ -54,7 +54,7 @@ async def table_entries(
 ) -> list[dict[str, str]]:
     """Return the entries of a table's or a view's menu: those of its database, and the export of its rows."""
     entries = await database_entries(datasette, actor, database)
-    return entries + await export.table_entries(datasette, actor, database, table, request)
+    return entries + await export_download.table_entries(datasette, actor, database, table, request)
 
 
 async def top_line(datasette: Datasette, actor: Actor, database: str | None = None) -> str:

@@ -14,7 +14,7 @@ from datasette.utils.asgi import Base400, Forbidden, NotFound, Request, Response
 from .access import permitted_index_at, permitted_indexes
 from .addresses import group_url, overview_url, run_url, step_url, trajectory_url
 from .bounds import ask
-from .browsing import browse_url, browsed_database
+from .browse_config import browse_url, browsed_database
 from .edge import HEADERS
 from .frame import render, step_words
 from .text import plain

@@ -20,13 +20,13 @@ from rltracer_sqlite.sources.base import SourceError
 
 from .access import place
 from .addresses import run_url
-from .background import DONE
-from .browser import Browser, permitted_browser, run_id
-from .browsing import browse_url
+from .browse_config import browse_url
+from .browse_folder import Browser, permitted_browser, run_id
+from .browse_reader import DONE
 from .filter_names import refuse_unknown_options
 from .frame import render
 from .hosts import is_from_elsewhere
-from .lists import Query, answers
+from .queries import Query, answers
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

@@ -13,14 +13,14 @@ from rltracer_sqlite.index.states import COMPLETE, state_words
 from . import charts, compat
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import group_url, row_url, run_url, step_url, table_url
+from .drawings import rate_bar
 from .edge import Route
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
-from .lists import Answer, Query, answers
 from .live import live_run
-from .marks import rate_bar
 from .missing import no_run
-from .overview import described_run, run_query
+from .overview_page import described_run, run_query
+from .queries import Answer, Query, answers
 from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rltracer_sqlite.index.problems import FILES, KINDS
 
-from .lists import Query
+from .queries import Query
 
 STEPS_ON_A_PAGE = 100
 MOST_ENVS = 50

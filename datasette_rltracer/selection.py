@@ -16,7 +16,7 @@ from datasette.utils import escape_sqlite
 from datasette.utils.asgi import BadRequest, Request
 
 from .filter_names import is_filter
-from .lists import Query
+from .queries import Query
 
 Pair = tuple[str, str]
 NO_NEIGHBOURS: dict[str, Any] = {"listed": None, "place": None, "previous": None, "next": None}

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from rltracer_sqlite.passrates import PASS_BINS
 
 from .addresses import group_url
-from .lists import Answer
-from .marks import cell, length_bar, rate_bar, rate_cell
+from .drawings import cell, length_bar, rate_bar, rate_cell
+from .queries import Answer
 from .selection import Selection, at
 from .text import visible
 

@@ -12,13 +12,13 @@ from rltracer_sqlite.browse.outcome import files_in_words
 from .access import DATABASE, integer, permitted_index, place
 from .addresses import NO_STEP, run_url, step_url, table_url
 from .edge import Route
-from .export import export_url
+from .export_download import export_url
 from .filter_names import refuse_unknown_filters
 from .filter_values import OF_GROUPS, missing_names
 from .frame import render, step_words, trail
-from .lists import answers
 from .live import live_step, step_of
 from .missing import no_step
+from .queries import answers
 from .selection import Selection, at, in_words, read_selection
 from .step_groups import buckets_context, filter_form, group_rows
 from .step_queries import GROUPS_ON_A_PAGE, page_queries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD
 
-from .lists import Query
+from .queries import Query
 from .selection import Selection
 
 GROUPS_ON_A_PAGE = 200

@@ -139,7 +139,7 @@ def test_runs(rows: list[dict[str, Any]]) -> None:
 @GENERATED
 @given(st.lists(ROW, min_size=1, max_size=60))
 def test_pages(rows: list[dict[str, Any]]) -> None:
-    from datasette_rltracer.overview import _listed, runs_query
+    from datasette_rltracer.overview_page import _listed, runs_query
     from datasette_rltracer.run_queries import list_queries
 
     with index_of(rows) as connection:

@@ -8,8 +8,8 @@ import re
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer import group_page, pages, run_queries
-from datasette_rltracer.lists import Query
+from datasette_rltracer import group_page, run_queries, trajectory_page
+from datasette_rltracer.queries import Query
 from tests.index_factory import make_index
 from tests.indexing import index
 from tests.layouts.records import message, trace
@@ -192,7 +192,7 @@ async def test_a_query_that_takes_too_long_costs_only_its_list(serve, monkeypatc
 
 @pytest.mark.parametrize("path", ["/group/1", "/trajectory/1?success=1"])
 async def test_neighbours_that_take_too_long_are_left_out(serve, monkeypatch, path):
-    for module in (group_page, pages):
+    for module in (group_page, trajectory_page):
         monkeypatch.setattr(module, "neighbours", lambda selection, key: Query(ENDLESS))
     page = await get(serve(settings={"sql_time_limit_ms": 200}), BASE + path)
     assert not links(page, "next group")

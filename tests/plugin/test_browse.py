@@ -11,9 +11,9 @@ from datasette.app import Datasette
 from datasette.utils import tilde_encode
 from datasette.utils.asgi import NotFound
 
-from datasette_rltracer.background import DONE, FAILED, READING, WAITING, Reader
-from datasette_rltracer.browser import browser_of
-from datasette_rltracer.browsing import browsed_database
+from datasette_rltracer.browse_config import browsed_database
+from datasette_rltracer.browse_folder import browser_of
+from datasette_rltracer.browse_reader import DONE, FAILED, READING, WAITING, Reader
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.export_runs import rollout, write_steps
 from tests.indexing import rows, value

@@ -10,7 +10,7 @@ import sys
 import pytest
 from datasette.utils import tilde_encode
 
-from datasette_rltracer.browser import browser_of
+from datasette_rltracer.browse_folder import browser_of
 from rltracer_sqlite.browse.process import safe_environment
 from tests.test_browse import write_step
 
@@ -28,7 +28,7 @@ def without_pyarrow(run, monkeypatch, tmp_path):
     (tmp_path / "hidden/pyarrow").mkdir(parents=True)
     (tmp_path / "hidden/pyarrow/__init__.py").write_text("raise ImportError")
     environment = {**safe_environment(), "PYTHONPATH": f"{tmp_path / 'hidden'}{os.pathsep}{os.pathsep.join(sys.path)}"}
-    monkeypatch.setattr("datasette_rltracer.background.safe_environment", lambda: environment)
+    monkeypatch.setattr("datasette_rltracer.browse_reader.safe_environment", lambda: environment)
 
 
 def no_rollouts(run, monkeypatch, tmp_path):
@@ -116,14 +116,14 @@ async def test_a_step_of_which_one_file_cannot_be_read_is_shown_with_the_reason(
 
 
 async def test_a_reading_that_is_killed_is_said(browse, runs, monkeypatch):  # noqa: F811
-    from datasette_rltracer import background
+    from datasette_rltracer import browse_reader
 
     def killed(process, job):
         os.kill(process.pid, signal.SIGKILL)
         return followed(process, job)
 
-    followed = background._followed
-    monkeypatch.setattr(background, "_followed", killed)
+    followed = browse_reader._followed
+    monkeypatch.setattr(browse_reader, "_followed", killed)
     datasette = browse()
     await get(datasette, f"{BROWSE}/second/7", 202)
     assert browser_of(datasette).reader.wait(60)

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from datasette_rltracer.facts import MOST_FACTS, brief, counted, instant, moment, number, sections
-from datasette_rltracer.reading import offered_tools, recorded_errors
+from datasette_rltracer.trajectory_context import offered_tools, recorded_errors
 
 
 def row(**values):

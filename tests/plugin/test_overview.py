@@ -7,7 +7,7 @@ import json
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer.marks import rate_bar, signed_bar, spark
+from datasette_rltracer.drawings import rate_bar, signed_bar, spark
 from rltracer_sqlite.index.states import state_words
 from tests.commands import indexed, rltracer
 from tests.index_factory import make_index, new_index

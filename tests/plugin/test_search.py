@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from datasette.app import Datasette
 from datasette.utils import parse_metadata
 
-from datasette_rltracer.snippets import marked
+from datasette_rltracer.search_snippets import marked
 from rltracer_sqlite import search_text
 from rltracer_sqlite.cli.metadata import command as metadata
 from rltracer_sqlite.index.database import finish_writing, open_for_writing

@@ -13,7 +13,7 @@ from datasette import hookimpl
 from datasette.app import Datasette
 from datasette.plugins import pm
 
-from datasette_rltracer import export, export_formats, export_page
+from datasette_rltracer import export_download, export_formats, export_page
 from rltracer_sqlite.cli.export import command
 from tests.export_runs import rollout, write_steps
 from tests.indexing import copied, index
@@ -34,11 +34,11 @@ class Hooks:
 
     @hookimpl
     def table_actions(self, datasette: Any, actor: Any, database: str, table: str, request: Any) -> Any:
-        return lambda: export.table_entries(datasette, actor, database, table, request)
+        return lambda: export_download.table_entries(datasette, actor, database, table, request)
 
     @hookimpl
     def view_actions(self, datasette: Any, actor: Any, database: str, view: str, request: Any) -> Any:
-        return lambda: export.table_entries(datasette, actor, database, view, request)
+        return lambda: export_download.table_entries(datasette, actor, database, view, request)
 
 
 @pytest.fixture(scope="session", autouse=True)

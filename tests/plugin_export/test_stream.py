@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer import export, stream
+from datasette_rltracer import export_download, stream
 from rltracer_sqlite.export import exporter
 from tests.export_runs import indexed, rollout
 from tests.serving import PATIENCE, serving
@@ -45,7 +45,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    chunks, close, refused = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export.refused
+    chunks, close, refused = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export_download.refused
 
     def counted(self: Any, kind: str = "jsonl") -> Iterator[bytes]:
         for chunk in chunks(self, kind):
@@ -62,7 +62,7 @@ def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
     monkeypatch.setattr(exporter.PreparedExport, "chunks", counted)
     monkeypatch.setattr(stream.StreamingResponse, "_close", noted)
-    monkeypatch.setattr(export, "refused", told)
+    monkeypatch.setattr(export_download, "refused", told)
     with serving(Datasette([str(database)]).app(), lifespan="off", ws="none") as address:
         running = Server(address)
         yield running

@@ -9,7 +9,7 @@ import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer import edge
-from datasette_rltracer.browser import browser_of
+from datasette_rltracer.browse_folder import browser_of
 from datasette_rltracer.hosts import is_this_machine
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.indexing import value

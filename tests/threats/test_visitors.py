@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer import bounds, pages, stream
+from datasette_rltracer import bounds, stream, trajectory_page
 from tests.export_runs import indexed, rollout
 from tests.plugin_export.test_stream import Server
 from tests.serving import PATIENCE, serving
@@ -82,7 +82,7 @@ async def test_t23_pages_wait_for_one_another(datasette: Datasette) -> None:
 
 @pytest.mark.asyncio
 async def test_t23_a_large_raw_record_is_a_download(datasette: Datasette, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "LARGE_RECORD", 10)
+    monkeypatch.setattr(trajectory_page, "LARGE_RECORD", 10)
     gate = bounds.gates(datasette).downloads = bounds.Gate(1, 0, "Too many.")
     for _ in range(3):
         assert (await datasette.client.get(f"{OWN}/trajectory/1/record")).status_code == 200
@@ -110,7 +110,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def test_t24_a_visitor_who_takes_nothing_is_let_go(server: Server, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = server.closed
     if path.endswith("record"):
-        monkeypatch.setattr(pages, "LARGE_RECORD", 10)
+        monkeypatch.setattr(trajectory_page, "LARGE_RECORD", 10)
         monkeypatch.setattr(stream, "PIECE_BYTES", 1 << 14)
         monkeypatch.setattr(bounds.Gate, "leave", lambda gate: ended.set())
     with socket.socket() as client:

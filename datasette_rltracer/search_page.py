@@ -22,14 +22,14 @@ from .access import DATABASE, permitted_index, place
 from .addresses import own_url, table_url
 from .bounds import ask
 from .edge import Route
-from .export import export_url
+from .export_download import export_url
 from .filter_names import refuse_unknown_filters
 from .filter_values import NAMES, missing_names
 from .frame import render
 from .indexes import offer_search
-from .lists import Query, answers
+from .queries import Query, answers
+from .search_snippets import read_snippets
 from .selection import Selection, in_words, read_selection
-from .snippets import read_snippets
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

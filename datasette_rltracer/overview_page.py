@@ -15,12 +15,12 @@ from rltracer_sqlite.index.totals import COUNTED, TOTALS
 
 from .access import DATABASE, permitted_index, place
 from .addresses import overview_url, run_url, step_url
+from .drawings import Point, rate_bar, spark
 from .edge import Route
 from .filter_names import refuse_unknown_options
 from .frame import render
-from .lists import Query, answers
 from .live import live_overview
-from .marks import Point, rate_bar, spark
+from .queries import Query, answers
 from .text import plain
 
 if TYPE_CHECKING:

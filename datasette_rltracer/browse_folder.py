@@ -17,8 +17,8 @@ from rltracer_sqlite.browse import Found, find_runs, run_folder_path
 from rltracer_sqlite.sources.base import SourceError
 
 from .access import permitted_index
-from .background import Reader
-from .browsing import browse_config, browsed_database
+from .browse_config import browse_config, browsed_database
+from .browse_reader import Reader
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

@@ -28,10 +28,10 @@ from .facts import number
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
 from .lens import remarks_of
-from .lists import bounded
 from .missing import NotThere, no_group, no_trajectory
-from .pages import explained
-from .rows import Group, best_and_worst, prompt_group
+from .queries import bounded
+from .siblings import Group, best_and_worst, prompt_group
+from .trajectory_page import explained
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

@@ -28,13 +28,13 @@ from .filter_values import OF_ROWS, missing_names
 from .frame import render
 from .group_selection import order_words, refuse_unknown, selections
 from .lens import read_lens
-from .lists import answers, bounded
 from .missing import no_recorded_id, no_trajectory
-from .reading import Found, reading_context, view_of
-from .rows import episode_traces, prompt_group, trajectory_by_uid
+from .queries import answers, bounded
 from .selection import NO_NEIGHBOURS, in_words, neighbours
+from .siblings import episode_traces, prompt_group, trajectory_by_uid
 from .stream import PatientResponse
 from .text import reindented
+from .trajectory_context import Found, reading_context, view_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette

@@ -19,9 +19,9 @@ from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
 
 from .addresses import run_url, step_url
-from .background import DONE, FAILED, Job
-from .browser import Browser, permitted_browser, run_id
-from .browsing import browse_url
+from .browse_config import browse_url
+from .browse_folder import Browser, permitted_browser, run_id
+from .browse_reader import DONE, FAILED, Job
 from .filter_names import refuse_unknown_options
 from .frame import render, step_words
 from .hosts import is_from_elsewhere

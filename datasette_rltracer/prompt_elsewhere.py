@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rltracer_sqlite.messages import prompt_key
 
 from .addresses import group_url, run_url, table_url
-from .lists import Answer, Query
-from .marks import rate_bar, spark
+from .drawings import rate_bar, spark
+from .queries import Answer, Query
 from .selection import Pair
 
 if TYPE_CHECKING:

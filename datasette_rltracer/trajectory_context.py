@@ -20,7 +20,7 @@ from .frame import step_words, trail
 from .lens import LensPage, may_have_tokens, remarks_of
 from .lens_kinds import LENS_NAMES
 from .raw_text import RawMessage, read_raw_page
-from .rows import Episode, Group
+from .siblings import Episode, Group
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
 

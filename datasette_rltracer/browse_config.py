@@ -1,4 +1,4 @@
-"""Whether runs below a folder are offered, and where their pages are; `serve` has the pages themselves."""
+"""Whether runs below a folder are offered, and where their pages are."""
 
 from __future__ import annotations
 

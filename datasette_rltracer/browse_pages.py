@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from datasette.utils.asgi import Request, Response
 
 from .access import may_view
-from .browser import SHOWN, browser_of
-from .browsing import browse_config, browse_url
+from .browse_config import browse_config, browse_url
+from .browse_folder import SHOWN, browser_of
+from .browse_open import open_page
 from .edge import Route
-from .open_step import open_page
 from .run_lists import runs_page, steps_page
 
 if TYPE_CHECKING:
