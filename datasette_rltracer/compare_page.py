@@ -24,7 +24,7 @@ from .alignment import Alignment, align
 from .bounds import ask, load_for_page, room_for
 from .branches import branches_of
 from .edge import Route
-from .facts import number
+from .figures import number
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
 from .lens import remarks_of

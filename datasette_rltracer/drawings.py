@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from .facts import brief, number
+from .figures import brief, number
 
 Point = tuple[float, float | None]
 WIDTH, HEIGHT, MARGIN = 120, 28, 3

@@ -9,7 +9,7 @@ from datasette.utils.asgi import Request, Response
 from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
 from .browse_config import browse_url, browsed_database
 from .drawings import cell, rate_cell
-from .facts import brief, counted, moment, number
+from .figures import brief, counted, moment, number
 from .siblings import MARKS
 from .text import first_words
 

@@ -9,7 +9,7 @@ from typing import Any
 from datasette.utils import escape_sqlite
 
 from .drawings import length_bar, signed_bar
-from .facts import number
+from .figures import number
 from .queries import Query
 from .selection import Selection
 

@@ -10,7 +10,7 @@ from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.tokens.streams import trained_runs
 
 from .access import place
-from .facts import counted, number
+from .figures import counted, number
 from .lens_kinds import LENSES, Values, chosen_lens
 from .lens_scales import Step
 from .lens_tokens import PIECE_CHARACTERS, Shown, shown_token

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .facts import rough
+from .figures import rough
 
 NEGATIVE, ZERO, POSITIVE = ("n4", "n3", "n2", "n1"), "z", ("p1", "p2", "p3", "p4")
 SURPRISE = ("s7", "s6", "s5", "s4", "s3", "s2", "s1", "s0")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from .facts import counted, number
+from .figures import counted, number
 from .lens_kinds import Values
 from .lens_scales import Scale
 from .text import exact, plain

@@ -11,8 +11,12 @@ HISSING = ("ch", "s", "x")
 
 def plural(count: int, what: str) -> str:
     """Return a number of things: '1 step', '1,000 steps', '2 trajectories', '3 branches'."""
-    several = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(HISSING) else "s")
-    return f"{count:,} {what if count == 1 else several}"
+    return f"{count:,} {what if count == 1 else several(what)}"
+
+
+def several(what: str) -> str:
+    """Return what more than one of something is called."""
+    return what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(HISSING) else "s")
 
 
 def size(number: float) -> str:
