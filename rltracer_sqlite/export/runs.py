@@ -13,7 +13,6 @@ from ..arguments import as_integer, file_path, is_text, shown
 from ..index import queries
 from ..index.database import open_index
 from ..index.named import name_or_number, named_runs, which_run
-from ..loading import run_source
 from ..on_demand import brought_up_to_date, cached_index
 from ..passrates import window_steps
 from ..reprs import given
@@ -132,6 +131,8 @@ class OpenRun:
     @cached_property
     def source(self) -> Source:
         """The source that reads the run's records. Raises SourceError where it is not installed."""
+        from ..loading import run_source  # a dry run reads no record, and starts sooner without
+
         return run_source(self.known, self.roots)
 
     def root(self) -> Root:
