@@ -1,4 +1,4 @@
-"""What was found of one run, and what the files and the report have in common."""
+"""One run analysed: its prompts, windows and unscored trajectories, and what the files and the report count of them."""
 
 from __future__ import annotations
 
