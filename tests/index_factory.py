@@ -71,13 +71,9 @@ def refresh(connection: sqlite3.Connection) -> None:
     """Recompute success and every statistic of every run."""
     runs = [row[0] for row in connection.execute("select id from runs")]
     for run_id in runs:
-        statistics.apply_success(connection, run_id)
+        statistics.apply_success(connection, run_id)  # of the groups; no step is known yet
         steps = connection.execute("select distinct step, split from trajectories where run_id = ?", (run_id,))
-        places = steps.fetchall()
-        statistics.mark_steps(connection, run_id, places)
-        statistics.refresh_steps(connection, run_id)
-        for step, split in places:
-            derived.refresh_step_values(connection, run_id, step, split)
+        statistics.refresh_steps(connection, run_id, steps.fetchall())
     derived.copy_pass_rates(
         connection, connection.execute("select json_group_array(id) from prompt_groups").fetchone()[0]
     )

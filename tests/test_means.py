@@ -17,7 +17,7 @@ from rltracer_sqlite import list_runs
 from rltracer_sqlite.analysis import Selection, analyse_run
 from rltracer_sqlite.charts import Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
 from rltracer_sqlite.index.lists import Among, group_facts, groups_of_prompts, numbers_of_prompts, run_facts, step_facts
-from rltracer_sqlite.index.statistics import apply_success, refresh_steps
+from rltracer_sqlite.index.statistics import apply_success
 from tests.commands import rltracer
 from tests.index_factory import make_index
 
@@ -129,7 +129,6 @@ def test_runs(rows: list[dict[str, Any]]) -> None:
         connection.execute("update runs set success_path = 'metrics.unknown'")
         for run_id in runs_of(connection):
             apply_success(connection, run_id)
-            refresh_steps(connection, run_id)
         connection.commit()
         after = run_facts(connection)
         assert [fact["reward_mean"] for fact in after] == before

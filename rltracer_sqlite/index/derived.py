@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 MAX_REWARDS = 40  # components of the reward with a curve
 VALUES = {
@@ -33,6 +33,12 @@ def copy_pass_rates(connection: sqlite3.Connection, groups: str) -> None:
     )
 
 
+StepKey: TypeAlias = "tuple[int | None, str | None]"
+"""A step and a split of a run."""
+Values: TypeAlias = "dict[str, tuple[int, float | None]]"
+"""What values add up to: name -> (how many trajectories have one, the sum of theirs)."""
+
+
 class StepSums(NamedTuple):
     """What the trajectories of one step and split add up to, those of one env or of all."""
 
@@ -43,59 +49,69 @@ class StepSums(NamedTuple):
     reward_squares: float | None  # the sum of the squared rewards
     reward_min: float | None
     reward_max: float | None
-    values: dict[str, tuple[int, float | None]]  # name -> (how many have a value, their sum)
+    values: Values
 
     def mean(self, name: str) -> float | None:
         """Return the mean of a value; None where no trajectory has it."""
         count, total = self.values[name]
-        return None if total is None else total / count
+        return total / count if count and total is not None else None
 
 
 def refresh_step_values(connection: sqlite3.Connection, run_id: int, step: int | None, split: str | None) -> StepSums:
     """Recompute the sums of one step and split, for every env in it; return those of all envs together."""
-    of_envs = _sums(connection, {"run": run_id, "step": step, "split": split})
-    connection.execute("delete from step_values where run_id = ? and step is ? and split is ?", (run_id, step, split))
+    where = "run_id = :run and step is :step and split is :split"
+    of_envs = sums_where(connection, where, {"run": run_id, "step": step, "split": split}).get((step, split), [])
+    write_step_values(connection, run_id, (step, split), {sums.env: sums for sums in of_envs})
+    return together(of_envs)
+
+
+def write_step_values(
+    connection: sqlite3.Connection, run_id: int, key: StepKey, of_envs: dict[str | None, StepSums]
+) -> None:
+    """Write the sums of a step and split by env, in the key of those that are there."""
+    connection.execute("delete from step_values where run_id = ? and step is ? and split is ?", (run_id, *key))
     connection.executemany(
         "insert into step_values (run_id, step, split, env, name, trajectories, total) values (?, ?, ?, ?, ?, ?, ?)",
         [
-            (run_id, step, split, sums.env, name, count, total)
-            for sums in of_envs
+            (run_id, *key, env, name, count, total)
+            for env, sums in of_envs.items()
             for name, (count, total) in sums.values.items()
             if count
         ],
     )
-    return _together(of_envs)
 
 
-def _sums(connection: sqlite3.Connection, place: dict[str, Any]) -> list[StepSums]:
-    """Return the sums of a step and split by env, from one reading of its trajectories."""
+def sums_where(connection: sqlite3.Connection, where: str, parameters: dict[str, Any]) -> dict[StepKey, list[StepSums]]:
+    """Return the sums by env of each step and split, from one reading of the trajectories that a condition chooses."""
     values = {**VALUES, **{name: f'"{name}"' for name in _reward_columns(connection)}}
     sums = ", ".join(f"count({value}), sum({value})" for value in values.values())
     rows = connection.execute(
         f"""
-        select env, count(*), count(success), coalesce(sum(success), 0), sum(reward * reward), min(reward),
+        select step, split, env, count(*), count(success), coalesce(sum(success), 0), sum(reward * reward), min(reward),
             max(reward), {sums}
-        from trajectories where run_id = :run and step is :step and split is :split group by env
+        from trajectories where {where} group by step, split, env
         """,
-        place,
+        parameters,
     )
-    return [
-        StepSums._make([*row[:7], dict(zip(values, zip(row[7::2], row[8::2], strict=True), strict=True))])
-        for row in rows
-    ]
+    found: dict[StepKey, list[StepSums]] = {}
+    for step, split, *row in rows:
+        of_values = dict(zip(values, zip(row[7::2], row[8::2], strict=True), strict=True))
+        found.setdefault((step, split), []).append(StepSums._make([*row[:7], of_values]))
+    return found
 
 
-def _together(of_envs: list[StepSums]) -> StepSums:
-    names = of_envs[0].values if of_envs else VALUES
-    pairs = {name: [sums.values[name] for sums in of_envs] for name in names}
+def together(parts: list[StepSums]) -> StepSums:
+    """Return what several of them add up to."""
+    names = dict.fromkeys([*VALUES, *(name for sums in parts for name in sums.values)])
+    pairs = {name: [sums.values.get(name, (0, None)) for sums in parts] for name in names}
     return StepSums(
         None,
-        sum(sums.trajectories for sums in of_envs),
-        sum(sums.scored for sums in of_envs),
-        sum(sums.successes for sums in of_envs),
-        _total(sums.reward_squares for sums in of_envs),
-        min((sums.reward_min for sums in of_envs if sums.reward_min is not None), default=None),
-        max((sums.reward_max for sums in of_envs if sums.reward_max is not None), default=None),
+        sum(sums.trajectories for sums in parts),
+        sum(sums.scored for sums in parts),
+        sum(sums.successes for sums in parts),
+        _total(sums.reward_squares for sums in parts),
+        min((sums.reward_min for sums in parts if sums.reward_min is not None), default=None),
+        max((sums.reward_max for sums in parts if sums.reward_max is not None), default=None),
         {name: (sum(count for count, _ in pair), _total(total for _, total in pair)) for name, pair in pairs.items()},
     )
 

@@ -38,6 +38,7 @@ class Job:
     size: int
     mtime_ns: int
     again: bool  # read from the start although rows of it exist
+    is_resumed: bool = False  # goes on where a reading was stopped or killed
     file: FileNow | None = None  # as it was before it was read
 
     @property
@@ -151,7 +152,7 @@ def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | 
         return None
     grown = size != old_size and state != "unread" and _still_begins(root, shard, indexed, head, tail)
     start = Position(indexed, lines) if grown else Position()
-    return Job(shard, shard_id, start, size, mtime_ns, again=not grown)
+    return Job(shard, shard_id, start, size, mtime_ns, again=not grown, is_resumed=grown and state == "reading")
 
 
 def file_now(root: Root, shard: Shard) -> FileNow | None:

@@ -22,6 +22,7 @@ from ..sources.base import (
 from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import begin_writing, transaction
+from .derived import StepKey
 from .late import leave_for_later, make_missing
 from .plan import (
     HASHED_BYTES,
@@ -132,6 +133,7 @@ class Reading:
         self.problems: list[Problem] = []
         self.held: set[int] = set()
         self.reached, self.state, self.note, self.removed = job.start, "complete", "", 0
+        self.hashes: Fingerprints | None = None  # those at the position reached, until what came before it is written
         self.misfit, self.is_known_other = "", False
 
     def commits(self, scanned: Iterable[Scanned]) -> Iterator[int]:
@@ -141,14 +143,19 @@ class Reading:
             if self.job.again:
                 forget_findings(self.connection, self.job.shard_id)
                 self.connection.execute("update shards set state = 'unread' where id = ?", (self.job.shard_id,))
+            elif self.job.is_resumed:
+                # Counted in one, so that they are what an undisturbed reading would have counted.
+                refresh_steps(self.connection, self.writer.run_id, self._steps())
         try:
             # Opened before the scan and held: a file that is put in the place of this one has other fingerprints.
             with open_shard(self.root, self.job.shard.path) as reader:
                 beginning = reader.pread(HASHED_BYTES, 0)
                 for found in scanned:
+                    if self.hashes:
+                        yield self._commit()
                     self._take(found)
                     if isinstance(found, Position):
-                        yield self._commit(found, fingerprints(reader, found.offset, beginning))
+                        self.hashes, self.reached = fingerprints(reader, found.offset, beginning), found
         except KnownOther as error:
             self.state, self.note, self.is_known_other = "aside", str(error), True
         except NotRollouts as error:
@@ -156,6 +163,7 @@ class Reading:
         except (SourceError, OSError) as error:
             self.state, self.note = "unread", str(error)
         self._finish()
+        yield self._read_bytes()
 
     def _take(self, found: Scanned) -> None:
         if isinstance(found, Entry):
@@ -167,15 +175,27 @@ class Reading:
             if isinstance(found, Misfit):
                 self.misfit = found.reason
 
-    def _commit(self, reached: Position, hashes: Fingerprints) -> int:
+    def _steps(self) -> list[StepKey]:
+        query = "select distinct step, split from trajectories where shard_id = ?"
+        return self.connection.execute(query, (self.job.shard_id,)).fetchall()
+
+    def _commit(self) -> int:
         with transaction(self.connection):
-            seen = self.held if self.job.again else None
-            batch = self.entries, self.updates, self.problems
-            self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen)
-            _note_progress(self.connection, self.job, reached, len(self.entries) + len(self.updates), hashes)
-        self.reached = reached
+            self._write(is_last=False)
+        return self._read_bytes()
+
+    def _write(self, is_last: bool) -> None:
+        """Write what came before the position that was reached."""
+        assert self.hashes
+        seen = self.held if self.job.again else None
+        batch = self.entries, self.updates, self.problems
+        self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen, is_last)
+        _note_progress(self.connection, self.job, self.reached, len(self.entries) + len(self.updates), self.hashes)
+        self.hashes = None
         self.entries, self.updates, self.problems = [], [], []
-        return reached.offset - self.job.start.offset
+
+    def _read_bytes(self) -> int:
+        return max(self.reached.offset - self.job.start.offset, 0)
 
     def _finish(self) -> None:
         if self.reached.waiting:
@@ -183,14 +203,17 @@ class Reading:
         if self._was_replaced():
             self.state, self.note = "unread", "rewritten while it was read; it is read again"
         with transaction(self.connection):
+            if self.hashes:
+                self._write(is_last=True)
             if self.state == "unread":
                 # What was read before the fault is kept; the next refresh reads the shard from its start.
-                self.writer.write(self.job.shard_id, self.job.shard, self.entries, self.updates, self.problems)
+                batch = self.entries, self.updates, self.problems
+                self.writer.write(self.job.shard_id, self.job.shard, *batch, is_last=True)
             elif self.job.again:
-                self.removed = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
+                self.removed, steps = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
+                self.writer.touched_steps |= steps
             _close_shard(self.connection, self.job, self.state, self.note, self.is_known_other)
-            refresh_steps(self.connection, self.writer.run_id, self.writer.touched_steps)
-            self.writer.touched_steps.clear()
+            self.writer.count_steps()
 
     def _was_replaced(self) -> bool:
         """Say whether another file has taken the place of the one that was read, or it is shorter than what was."""
@@ -203,7 +226,7 @@ class Reading:
     def note_in(self, done: Refreshed) -> None:
         """Add what this shard gave to what the whole refresh did."""
         done.read_shards += 1
-        done.read_bytes += max(self.reached.offset - self.job.start.offset, 0)
+        done.read_bytes += self._read_bytes()
         done.removed += self.removed
         if self.misfit:
             done.misfits[self.job.shard.file] = self.misfit
@@ -214,7 +237,8 @@ def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
     connection.execute(
         """
         insert into shards (run_id, path, file, layout, producer, step, split, size, mtime_ns, state)
-        values (?, ?, ?, ?, ?, ?, ?, 0, 0, 'reading') on conflict (run_id, path) do update set file = excluded.file
+        values (?, ?, ?, ?, ?, ?, ?, 0, 0, 'reading')
+        on conflict (run_id, path) do update set file = excluded.file, state = 'reading'
         """,
         (run_id, shard.path, shard.file, shard.layout, shard.producer, shard.step, shard.split),
     )

@@ -9,9 +9,11 @@ from operator import attrgetter
 from ..sources.base import Entry, Problem, Shard, Update
 from .annotations import insert_annotations, insert_copies, keep_place, keep_rewritten, overlay, resolve
 from .columns import Columns
+from .derived import StepKey
+from .growing import Sums, add_to_steps, sums_of
 from .prompts import group_ids
 from .repeats import Existing, Place, distinct, seen_before, sort_out
-from .statistics import mark_steps, refresh_groups
+from .statistics import refresh_groups, refresh_steps
 from .success import RunRule
 
 MAX_DIGITS = 18  # what surely fits SQLite's integers
@@ -33,7 +35,7 @@ class RunWriter:
         self.connection, self.run_id = connection, run_id
         self.columns = Columns(connection)
         self.replaced = False  # has a row been written over?
-        self.touched_steps: set[tuple[int | None, str | None]] = set()  # whose numbers are to be recomputed
+        self.touched_steps: set[StepKey] = set()  # whose numbers are to be recomputed at the end of a file
         self.rule = RunRule(connection, run_id)
         shards = connection.execute("select id, path, file, producer from shards where run_id = ?", (run_id,))
         self.places = {shard_id: Place(*place) for shard_id, *place in shards}
@@ -50,11 +52,13 @@ class RunWriter:
         updates: list[Update],
         problems: list[Problem],
         seen: set[int] | None = None,
+        is_last: bool = False,
     ) -> set[int]:
         """Write one batch of a shard; return the ids of the trajectories whose record it holds.
 
         `seen` are the ids that this reading of the shard from its start has given so far; None for a shard that
-        has grown, all of whose rows were seen.
+        has grown, all of whose rows were seen. The numbers of steps are kept up to date, but with the last batch:
+        `count_steps` follows.
         """
         self.places[shard_id] = Place(shard.path, shard.file, shard.producer)
         self.gone.discard(shard_id)
@@ -66,14 +70,19 @@ class RunWriter:
         found = sort_out(records, existing, shard_id, self.places, self.gone, repeated)
         if found.moving:
             keep_place(self.connection, found.moving)
-        held, touched_groups, touched_steps = self._write_trajectories(shard_id, found.mine, existing)
+        held, touched_groups, gone = self._write_trajectories(shard_id, found.mine, existing, is_last)
         self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in found.mine])
         insert_copies(self.connection, self.run_id, shard_id, found.copies)
         self._write_problems(shard_id, [*problems, *repeated])
         refresh_groups(self.connection, touched_groups)
-        mark_steps(self.connection, self.run_id, touched_steps)
-        self.touched_steps |= touched_steps
+        if not is_last:
+            add_to_steps(self.connection, self.run_id, gone, sums_of(self.connection, held))
         return held
+
+    def count_steps(self) -> None:
+        """Recompute the numbers of the steps that were touched since it was called before."""
+        refresh_steps(self.connection, self.run_id, self.touched_steps)
+        self.touched_steps.clear()
 
     def _write_problems(self, shard_id: int, problems: list[Problem]) -> None:
         # Counted at once, so that a reading which is stopped has told what it had found by then.
@@ -86,8 +95,9 @@ class RunWriter:
             self.connection.execute("update shards set problems = problems + ? where id = ?", counted)
 
     def _write_trajectories(
-        self, shard_id: int, entries: list[Entry], existing: dict[str, Existing]
-    ) -> tuple[set[int], set[int], set[tuple[int | None, str | None]]]:
+        self, shard_id: int, entries: list[Entry], existing: dict[str, Existing], is_last: bool
+    ) -> tuple[set[int], set[int], Sums]:
+        """Return the ids that were written, their groups, and what those added up to that are written over."""
         self.columns.add(entries)
         self.rule.choose(entries)
         groups = group_ids(self.connection, self.run_id, entries)
@@ -100,7 +110,7 @@ class RunWriter:
         rates = _pass_rates(groups, successes)
         inserts, changes = [], []
         held, touched_groups = set(), set(groups)
-        touched_steps = {(entry.step, entry.split) for entry in entries}
+        self.touched_steps.update((entry.step, entry.split) for entry in entries)
         for entry, group_id, success in zip(entries, groups, successes, strict=True):
             fixed = self.run_id, group_id, success, shard_id, 0, rates.get(group_id)
             row = (*fixed, *read_columns(entry), *map(entry.values.get, paths))
@@ -112,11 +122,12 @@ class RunWriter:
                 continue
             changes.append((*row, known.id))
             held.add(known.id)
-            touched_steps.add((known.step, known.split))
+            self.touched_steps.add((known.step, known.split))
             if known.prompt_group_id is not None:
                 touched_groups.add(known.prompt_group_id)
         names = [*FIXED_COLUMNS, *ENTRY_COLUMNS, *(column for _, column in dynamic)]
         quoted = [f'"{name}"' for name in names]
+        gone = {} if is_last else sums_of(self.connection, [row[-1] for row in changes])
         self.connection.executemany(
             f"insert into trajectories (id, {', '.join(quoted)}) values ({', '.join('?' * (len(names) + 1))})", inserts
         )
@@ -124,7 +135,7 @@ class RunWriter:
             f"update trajectories set {', '.join(f'{name} = ?' for name in quoted)} where id = ?", changes
         )
         self.replaced = self.replaced or bool(changes)
-        return held, touched_groups, touched_steps
+        return held, touched_groups, gone
 
     def _existing(self, uids: list[str]) -> dict[str, Existing]:
         rows = self.connection.execute(

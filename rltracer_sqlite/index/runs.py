@@ -10,7 +10,7 @@ from ..sources.places import Root, real_place
 from ..sources.remote import RemoteRoot
 from .database import transaction
 from .queries import Run, runs
-from .statistics import apply_success, refresh_steps, utc_now
+from .statistics import apply_success, utc_now
 from .success import DEFAULT_SUCCESS
 
 
@@ -119,7 +119,6 @@ def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshol
             (path, threshold, run_id),
         )
         apply_success(connection, run_id)
-        refresh_steps(connection, run_id)
 
 
 def run_name(root: Root) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sqlite3
 
 from .annotations import forget_annotations, overlay
-from .statistics import mark_steps, refresh_groups
+from .derived import StepKey
+from .statistics import refresh_groups
 from .words import forget_words
 
 
-def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held: set[int]) -> int:
-    """Remove the rows whose record a rewritten shard no longer holds; one that lives on elsewhere moves there."""
+def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held: set[int]) -> tuple[int, set[StepKey]]:
+    """Remove the rows whose record a rewritten shard no longer holds; one that lives on elsewhere moves there.
+
+    Returns how many were removed, and the steps whose numbers are to be recomputed.
+    """
     rows = connection.execute(
         "select id, uid, prompt_group_id, step, split from trajectories where shard_id = ?", (shard_id,)
     ).fetchall()
@@ -37,9 +41,8 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
             removed.append(identity)
     forget_words(connection, removed)
     refresh_groups(connection, {row[2] for row in stale if row[2] is not None})
-    mark_steps(connection, run_id, {(row[3], row[4]) for row in stale})
     overlay(connection, run_id, [row[1] for row in stale])
-    return len(removed)
+    return len(removed), {(row[3], row[4]) for row in stale}
 
 
 def forget_findings(connection: sqlite3.Connection, shard_id: int) -> None:

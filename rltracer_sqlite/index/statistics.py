@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
 from .columns import resolve_path
-from .derived import StepSums, copy_pass_rates, refresh_step_values
+from .derived import StepKey, StepSums, copy_pass_rates, refresh_step_values
 
 GROUP_STATISTICS = """
 with means as (
@@ -51,52 +51,42 @@ def refresh_groups(connection: sqlite3.Connection, group_ids: Iterable[int] | No
         copy_pass_rates(connection, groups)
 
 
-def mark_steps(connection: sqlite3.Connection, run_id: int, steps: Iterable[tuple[int | None, str | None]]) -> None:
-    """Note that these (step, split) have changed; `refresh_steps` brings their numbers up to date."""
-    connection.executemany(
-        """
-        insert into steps (run_id, step, split) values (?, ?, ?)
-        on conflict (run_id, ifnull(step, -1), ifnull(split, '')) do update set indexed_at = null
+def refresh_steps(connection: sqlite3.Connection, run_id: int, keys: Iterable[StepKey] | None = None) -> None:
+    """Recompute these (step, split) of a run, or those that have no numbers yet (None)."""
+    if keys is None:
+        query = "select step, split from steps where run_id = ? and indexed_at is null"
+        keys = connection.execute(query, (run_id,)).fetchall()
+    for key in keys:
+        write_step(connection, run_id, key, refresh_step_values(connection, run_id, *key))
+
+
+def write_step(connection: sqlite3.Connection, run_id: int, key: StepKey, sums: StepSums) -> None:
+    """Write the numbers of a step and split; one that never had a trajectory keeps its nulls."""
+    if sums.trajectories:
+        connection.execute("insert or ignore into steps (run_id, step, split) values (?, ?, ?)", (run_id, *key))
+    where = "run_id = ? and ifnull(step, -1) = ifnull(?, -1)"
+    connection.execute(
+        f"""
+        update steps set indexed_at = ?, trajectories = ?, scored = ?, successes = ?, reward_mean = ?,
+            reward_std = ?, tokens_mean = ?, turns_mean = ?, truncated = ?, errors = ?,
+            prompt_groups = (
+                select count(*) from prompt_groups g
+                where g.run_id = steps.run_id and g.step is steps.step and g.split is steps.split)
+        where {where} and ifnull(split, '') = ifnull(?, '') and (trajectories > 0 or ?)
         """,
-        [(run_id, step, split) for step, split in steps],
+        (utc_now(), *sums[1:4], sums.mean("reward"), _deviation(sums), sums.mean("completion_tokens"),
+         sums.mean("turns"), sums.values["truncated"][1] or 0, sums.values["error"][1] or 0,
+         run_id, *key, sums.trajectories),
+    )  # fmt: skip
+    # A step that was discovered by its folder gets the split of its records when it is read.
+    connection.execute(
+        f"""
+        delete from steps where {where} and split is null and indexed_at is null and exists (
+            select 1 from steps s
+            where s.run_id = steps.run_id and ifnull(s.step, -1) = ifnull(steps.step, -1) and s.trajectories > 0)
+        """,
+        (run_id, key[0]),
     )
-
-
-def refresh_steps(
-    connection: sqlite3.Connection, run_id: int, only: Collection[tuple[int | None, str | None]] | None = None
-) -> None:
-    """Recompute the steps of a run that have changed, or `only` some of them; one without trajectories keeps its nulls.
-
-    Steps that are discovered and not read yet have no numbers either, so that after each shard `only` matters.
-    """
-    now = utc_now()
-    pending = connection.execute(
-        "select id, step, split, trajectories from steps where run_id = ? and indexed_at is null", (run_id,)
-    ).fetchall()
-    for identity, step, split, had in pending:
-        if only is not None and (step, split) not in only:
-            continue
-        sums = refresh_step_values(connection, run_id, step, split)
-        if sums.trajectories or had:
-            connection.execute(
-                """
-                update steps set indexed_at = ?, trajectories = ?, scored = ?, successes = ?, reward_mean = ?,
-                    reward_std = ?, tokens_mean = ?, turns_mean = ?, truncated = ?, errors = ?,
-                    prompt_groups = (
-                        select count(*) from prompt_groups g
-                        where g.run_id = steps.run_id and g.step is steps.step and g.split is steps.split)
-                where id = ?
-                """,
-                (now, *sums[1:4], sums.mean("reward"), _deviation(sums), sums.mean("completion_tokens"),
-                 sums.mean("turns"), sums.values["truncated"][1] or 0, sums.values["error"][1] or 0, identity),
-            )  # fmt: skip
-        elif split is None:
-            # A step that was discovered by its folder gets the split of its records when it is read.
-            connection.execute(
-                "delete from steps where id = ? and exists (select 1 from steps s where s.run_id = ? and s.step is ?"
-                " and s.split is not null and s.trajectories > 0)",
-                (identity, run_id, step),
-            )
 
 
 def apply_success(connection: sqlite3.Connection, run_id: int) -> None:
@@ -116,7 +106,8 @@ def apply_success(connection: sqlite3.Connection, run_id: int) -> None:
     )
     groups = connection.execute("select id from prompt_groups where run_id = ?", (run_id,)).fetchall()
     refresh_groups(connection, [row[0] for row in groups])
-    connection.execute("update steps set indexed_at = null where run_id = ? and trajectories > 0", (run_id,))
+    read = connection.execute("select step, split from steps where run_id = ? and trajectories > 0", (run_id,))
+    refresh_steps(connection, run_id, read.fetchall())
 
 
 def _deviation(sums: StepSums) -> float | None:

@@ -18,14 +18,12 @@ from .database import (
     bound_log,
     finish_writing,
     open_for_writing,
-    transaction,
 )
 from .followed import Followed
 from .lock import WATCHING, WriterLock
 from .plan import find_jobs, is_listed
 from .refresh import Progress, Refreshed, refresh_run
 from .runs import ensure_run, naming, set_success
-from .statistics import refresh_steps
 from .vanished import find_vanished, flag_vanished
 
 OPENING_SECONDS = 30.0  # to wait for another writer before the first look
@@ -201,10 +199,6 @@ class Watch:
         try:
             self.connection.execute(f"pragma busy_timeout = {int(CLOSING_SECONDS * 1000)}")
             with WriterLock(self.database, "ending a watch", wait=CLOSING_SECONDS):
-                for run in self.runs:
-                    if run.run_id is not None:
-                        with transaction(self.connection):
-                            refresh_steps(self.connection, run.run_id)
                 finish_writing(self.connection)
         except (IndexFileError, sqlite3.Error):
             self.connection.close()  # all that was read is committed; the next writer tidies up

@@ -15,6 +15,7 @@ from tests.layouts import append, message, trace
 
 REPOSITORY = Path(__file__).parents[2]
 STEPS, RECORDS = (1, 2, 3), 40
+SECONDS = 60  # within which any command of these tests has ended, however busy the machine is
 EVERYTHING = """
     select t.uid, s.path, t.byte_offset, t.byte_length, t.step, t.reward, t.success, g.trajectories, g.pass_rate, t.gone
     from trajectories t join shards s on s.id = shard_id join prompt_groups g on g.id = t.prompt_group_id

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.counting import are_counted
 from tests.faults.killing import killed
 from tests.indexing import index, rows
 from tests.layouts import append, message, trace
@@ -69,6 +70,7 @@ def consistent(database: Path) -> None:
     """
     assert connection.execute(records).fetchone() == (0,)
     connection.close()
+    are_counted(database)
 
 
 def interrupt(database: Path, run: Path, seed: int) -> None:
