@@ -31,6 +31,23 @@ def test_a_record_is_read_by_its_place(run: Path) -> None:
     assert base_folder(run / "step_1" / "a.jsonl") == run / "step_1"
 
 
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="folders are opened one by one on Linux only")
+def test_a_signal_while_folders_are_opened_is_not_taken_for_an_error(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close, left = os.close, [1]
+
+    def interrupted(descriptor: int) -> None:
+        close(descriptor)
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        read_bytes(run, "step_1/a.jsonl", 2, 3)
+
+
 @pytest.mark.threat("T1")
 @pytest.mark.parametrize("ending", ["", ".zst"])
 def test_of_a_run_that_is_one_file_its_neighbours_are_not_read(run: Path, ending: str) -> None:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +232,24 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     assert members(process.pid) == []
     index(database, run)
     assert value(database, "select count(*) from trajectories") == 480
+
+
+@posix
+def test_no_signal_is_lost_while_a_process_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a signal raises in a finaliser is printed and forgotten, so that they are held back until it has run."""
+    held = []
+
+    def finalised(self: Connection) -> None:
+        held.append(signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        self.close()
+
+    monkeypatch.setattr(Connection, "__del__", finalised, raising=False)
+    worker = parallel._Worker(get_context("fork"), PrimeRLSource(), tmp_path, [])
+    try:
+        assert held == [True]
+        assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    finally:
+        worker.end()
 
 
 def members(group: int) -> list[int]:

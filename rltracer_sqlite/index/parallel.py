@@ -21,6 +21,7 @@ from .parts import PART_BYTES, Failed, Part, scan_part
 
 AHEAD_BYTES = 2 * PART_BYTES  # that a process is given to do while it waits for nobody
 MOST_BUFFERED = 32 << 20  # bytes of findings that nobody has asked for yet
+WAITING_SECONDS = 1.0  # after which a process that waits for findings looks up
 END = b"."  # behind the last batch of a part
 
 
@@ -93,7 +94,8 @@ class Workers:
         if self.buffered >= MOST_BUFFERED:
             # Whoever is not listened to stands still: memory stays bounded.
             busy = [worker for worker in busy if wanted in worker.parts] or busy
-        for connection in wait([worker.connection for worker in busy]):
+        # Not for ever: a signal that comes right before the system waits is noticed only after that.
+        for connection in wait([worker.connection for worker in busy], WAITING_SECONDS):
             self._receive(next(worker for worker in busy if worker.connection is connection))
 
     def _receive(self, worker: _Worker) -> None:
@@ -133,7 +135,9 @@ class _Worker:
         )
         with _interrupts_held():
             self.process.start()
-        theirs.close()
+            # What a signal raises while an object is finalised is lost, so that this one is while they are held.
+            theirs.close()
+            del theirs
 
     def give(self, part: Part) -> None:
         self.parts.append(part)

@@ -171,8 +171,9 @@ def _opened_below(folder: Path, full: Path) -> int:
     try:
         for part in folders:
             deeper = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=passed)
-            os.close(passed)
-            passed = deeper
+            # In this order: a signal in between would have it closed twice, and that error take the signal's place.
+            above, passed = passed, deeper
+            os.close(above)
         return os.open(name or ".", OPENING, dir_fd=passed)
     finally:
         os.close(passed)
