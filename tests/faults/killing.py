@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from tests.faults.runs import REPOSITORY
+from tests.faults.runs import REPOSITORY, SECONDS
 
 # What is imported before the count begins is not counted: its calls depend on what was imported and compiled already.
 PROGRAM = """
@@ -34,7 +34,7 @@ def killed(imports: str, command: str, after: int, *arguments: object, since: st
     program = PROGRAM.format(imports=imports, command=command, since=since)
     done = subprocess.run(
         [sys.executable, "-c", program, str(after), *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY,
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=SECONDS,
     )  # fmt: skip
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode != 0

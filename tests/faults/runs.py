@@ -56,7 +56,7 @@ def called(command: str, *arguments: object, before: Callable[[], None] | None =
     """Run a command in a process of its own, `before` called in it first, and return what it left."""
     return subprocess.run(
         [sys.executable, "-c", COMMANDS[command], *map(str, arguments)],
-        capture_output=True, text=True, check=False, preexec_fn=before, cwd=REPOSITORY,
+        capture_output=True, text=True, check=False, preexec_fn=before, cwd=REPOSITORY, timeout=SECONDS,
         # Where files may not grow, Python would leave cut-off bytecode behind for everybody after it.
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1", **environment},
     )  # fmt: skip

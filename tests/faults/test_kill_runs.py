@@ -14,7 +14,7 @@ import pytest
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text
-from tests.faults.runs import REPOSITORY
+from tests.faults.runs import REPOSITORY, SECONDS
 from tests.indexing import index
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
@@ -98,7 +98,7 @@ def test_a_change_of_a_run_that_is_killed_is_done_or_not(database: Path, tmp_pat
     words = options.format(folder=database.parent).split()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(database), str(tmp_path / "x.sqlite"), *words],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY,
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)

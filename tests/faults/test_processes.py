@@ -15,7 +15,7 @@ import pytest
 
 from rltracer_sqlite.replacing import replacing
 from tests.faults.killing import killed
-from tests.faults.runs import COMMANDS, REPOSITORY, called, content, names, sentence
+from tests.faults.runs import COMMANDS, REPOSITORY, SECONDS, called, content, names, sentence
 from tests.indexing import value
 
 pytestmark = [
@@ -90,7 +90,7 @@ def test_what_another_writer_holds_is_not_taken_for_left_over(tmp_path: Path) ->
 def test_two_indexers_of_one_database(run: Path, whole: Path, tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", COMMANDS["index"], str(tmp_path / "x.sqlite"), str(run), "--quiet"]
     both: list[Any] = [subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY) for _ in range(2)]
-    said = [one.communicate()[1] for one in both]
+    said = [one.communicate(timeout=SECONDS)[1] for one in both]
     codes = sorted(one.returncode for one in both)
     assert codes in ([0, 0], [0, 1]), said
     assert all(not text or "is in use: process" in text for text in said)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.faults.runs import REPOSITORY, called, content, names
+from tests.faults.runs import SECONDS, called, content, names
+from tests.faults.stopping import running
 from tests.indexing import index
 from tests.interrupts import TAKE_INTERRUPTS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX systems")
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
-# Reading stands still at the beginning of a step, so that the signal comes at a known place.
+# Reading stands still at the beginning of a step, so that the signal comes at a known place. It does so in naps: Python
+# would sleep on where the signal came right before the system's sleep began.
 STANDS_STILL = """
 import os, sys, time
 from rltracer_sqlite.cli{module} import main
@@ -25,7 +26,9 @@ from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 scan = PrimeRLSource.scan_part
 def stand_still(*_):
     print("reading", flush=True)
-    time.sleep(600)
+    for _ in range({naps}):
+        time.sleep(0.1)
+    sys.exit("no signal came")
 def slow(self, root, shard, start, stop=None):
     if "step_" + os.environ["STOP_AT"] in shard.path:
         stand_still()
@@ -37,16 +40,14 @@ main()
 
 def stopped(number: signal.Signals, stop_at: int, *arguments: object, module: str = ".index") -> str:
     """Send a signal to a command when it has begun to read a step; return what it said."""
-    program = TAKE_INTERRUPTS + STANDS_STILL.format(module=module)
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], cwd=REPOSITORY, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "STOP_AT": str(stop_at)},
-    ) as process:  # fmt: skip
+    program = TAKE_INTERRUPTS + STANDS_STILL.format(module=module, naps=10 * SECONDS)
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    with running(command, env={**os.environ, "STOP_AT": str(stop_at)}) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "reading\n"
+        began = process.stdout.readline()
         process.send_signal(number)
-        printed, said = process.communicate(timeout=60)
-    assert (process.returncode, printed) == (128 + number, "")
+        printed, said = process.communicate()
+    assert (process.returncode, began, printed) == (128 + number, "reading\n", ""), said
     return said.strip()
 
 
