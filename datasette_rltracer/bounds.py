@@ -1,4 +1,4 @@
-"""What one visitor may cost the others: how much is read for a page, how many at once, and for how long."""
+"""What one visitor may cost the others: how many pages are made at once, and how long the index is asked for one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,9 @@ from weakref import WeakKeyDictionary
 
 from datasette.utils.asgi import Base400
 
-from rltracer_sqlite.index.queries import trajectory_row
-from rltracer_sqlite.loading import load_trajectory
-from rltracer_sqlite.roots import Roots
-from rltracer_sqlite.sources.base import LocatorError
-from rltracer_sqlite.trajectory import Trajectory
-
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
-LARGEST_RECORD = 64 << 20  # bytes of a record that a page decodes
-LARGE_RECORD = 8 << 20  # bytes from which records are decoded one after the other
 STEPS_BETWEEN = 100_000  # of SQLite's virtual machine
 MOST_STEPS = 300_000_000  # for all questions of one reading: some seconds
 RETRY_SECONDS = 20
@@ -40,10 +32,6 @@ class TookTooLong(Base400):
     """Questions to an index that were stopped."""
 
     status = 503
-
-
-class RecordTooLarge(LocatorError):
-    """A record that is not decoded for a page."""
 
 
 class Gate:
@@ -125,25 +113,3 @@ async def ask(datasette: Datasette, database: str, work: Callable[[sqlite3.Conne
             connection.set_progress_handler(None, STEPS_BETWEEN)
 
     return await datasette.databases[database].execute_fn(counted)
-
-
-@asynccontextmanager
-async def room_for(datasette: Datasette, size: object) -> AsyncIterator[None]:
-    """Be where a record of this size may be decoded: large ones one after the other. Raises Busy."""
-    if not isinstance(size, int) or not LARGE_RECORD <= size <= LARGEST_RECORD:
-        yield
-        return
-    async with gates(datasette).records.passed():
-        yield
-
-
-def load_for_page(connection: sqlite3.Connection, identity: int, roots: Roots) -> Trajectory:
-    """Return a trajectory as `load_trajectory` does. Raises RecordTooLarge for what no page should wait for."""
-    row = trajectory_row(connection, identity)
-    size = row["byte_length"] if row is not None else 0
-    if isinstance(size, int) and size > LARGEST_RECORD:
-        raise RecordTooLarge(
-            f"The record has {size:,} bytes; pages show records of at most {LARGEST_RECORD:,}. In a terminal: "
-            f"rltracer inspect --trajectory {identity}"
-        )
-    return load_trajectory(connection, identity, roots)

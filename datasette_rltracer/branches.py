@@ -7,6 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from datasette.utils.asgi import NotFound
+
+from .access import integer
+
 if TYPE_CHECKING:
     from rltracer_sqlite.trajectory import Trajectory
 
@@ -46,6 +50,20 @@ def branches_of(trajectory: Trajectory) -> list[Branch]:
         Branch(number, messages, trained[number - 1], nodes[number - 1])
         for number, messages in enumerate(branches, start=1)
     ]
+
+
+def asked_branch(trajectory: Trajectory | None, asked: str | None) -> int:
+    """Return the number of the branch that an address asks for; the last one where it asks for none.
+
+    Raises NotFound where there is no such branch, BadRequest for what is no number.
+    """
+    count = len(branches_of(trajectory)) if trajectory is not None else 1
+    if asked is None or trajectory is None:
+        return count
+    number = integer(asked)
+    if not 1 <= number <= count:
+        raise NotFound(f"There is no branch {number}: this trajectory has {count}, counted from 1.")
+    return number
 
 
 def around(branches: list[Branch], current: int) -> list[Branch]:

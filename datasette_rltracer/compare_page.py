@@ -14,24 +14,21 @@ from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 from rltracer_sqlite.comparison import FACTS
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.roots import Roots
-from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.trajectory import Trajectory
 
-from . import compat
-from .access import DATABASE, PLUGIN, integer, permitted_index
+from .access import DATABASE, integer, permitted_index
 from .addresses import compare_url, group_url, trajectory_url
 from .alignment import Alignment, align
-from .bounds import ask, load_for_page, room_for
-from .branches import branches_of
+from .bounds import ask
+from .branches import asked_branch, branches_of
 from .edge import Route
 from .figures import number
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
-from .lens import remarks_of
 from .missing import NotThere, no_group, no_trajectory
 from .queries import bounded
+from .records import UNREADABLE, explained, load_for_page, remarks_of, room_for, roots_of
 from .siblings import Group, best_and_worst, prompt_group
-from .trajectory_page import explained
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -61,17 +58,19 @@ async def compare_page(datasette: Datasette, request: Request) -> Response:
     if left is None or right is None:
         return await _usual_pair(datasette, database, request, left if left is not None else right)
     pair = (left, right)
-    attached, config = datasette.databases[database], compat.plugin_config(datasette, PLUGIN, database)
 
     def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Group | None]:
-        roots = Roots.for_database(attached.path, config.get("roots"))
+        roots = roots_of(datasette, database)
         sides = _read(connection, roots, left), _read(connection, roots, right)
         return *sides, prompt_group(connection, sides[0].row)
 
     sizes = [await _size(datasette, database, side) for side in pair]
     async with room_for(datasette, max(sizes)):
         one, other, group = await ask(datasette, database, read)
-    branches = [_branch(side, request, name) for side, name in ((one, "a_branch"), (other, "b_branch"))]
+    branches = [
+        asked_branch(side.trajectory, request.args.get(name) or None)
+        for side, name in ((one, "a_branch"), (other, "b_branch"))
+    ]
     context = await asyncio.to_thread(_context, datasette, database, one, other, group, branches)
     status = 200 if one.problem is None and other.problem is None else 404
     return await render(datasette, request, database, "compare.html", context, status)
@@ -134,22 +133,13 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
     row = bounded(row)
     try:
         return Compared(row, load_for_page(connection, identity, roots), None)
-    except (SourceError, OSError, RecursionError) as error:
+    except UNREADABLE as error:
         return Compared(row, None, explained(error)[0])
 
 
 def _number(request: Request, name: str) -> int | None:
     text = request.args.get(name)
     return None if text in (None, "") else integer(text)
-
-
-def _branch(side: Compared, request: Request, name: str) -> int:
-    """Return the branch that is asked for of a side, counted from 1; the last one where none is."""
-    count = len(branches_of(side.trajectory)) if side.trajectory is not None else 1
-    asked = _number(request, name)
-    if asked is not None and not 1 <= asked <= count:
-        raise NotFound(f"There is no branch {asked}: this trajectory has {count}, counted from 1.")
-    return count if asked is None else asked
 
 
 def _context(

@@ -13,12 +13,12 @@ from datasette.utils.asgi import BadRequest, Forbidden, Request
 
 from rltracer_sqlite.export import TableRows, TraceRunSpec
 from rltracer_sqlite.index.queries import runs
-from rltracer_sqlite.roots import Roots
 
 from . import compat
 from .access import PLUGIN, may_view
 from .bounds import ask
 from .export_options import filters, split
+from .records import roots_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -47,7 +47,7 @@ async def run_specs(datasette: Datasette, request: Request, database: str, table
     config = compat.plugin_config(datasette, PLUGIN, database)
     asked = {
         "split": split(request.args.get("_split") or ""),
-        "roots": Roots.for_database(attached.path, config.get("roots")),
+        "roots": roots_of(datasette, database),
     }
     known = await ask(datasette, database, runs)
     chosen = filters(request)

@@ -7,14 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.messages import content_text, prompt_context
-from rltracer_sqlite.roots import Roots
-from rltracer_sqlite.sources.base import SourceError
 
-from . import compat
-from .access import PLUGIN
-from .bounds import ask, load_for_page
+from .bounds import ask
 from .conversation import Page, Turn, read_page
-from .lens import remarks_of
+from .records import UNREADABLE, load_for_page, remarks_of, roots_of
 from .text import Text
 
 if TYPE_CHECKING:
@@ -33,11 +29,9 @@ async def read_records(
 
     Last comes what is remarked on that record where it has no text, such as what to do for it.
     """
-    attached = datasette.databases[database]
-    configured = compat.plugin_config(datasette, PLUGIN, database).get("roots")
 
     def read(connection: sqlite3.Connection) -> tuple[Page[Turn] | None, dict[int, Text | None], list[str]]:
-        roots = Roots.for_database(attached.path, configured)
+        roots = roots_of(datasette, database)
         prompt: Page[Turn] | None = None
         words: dict[int, Text | None] = {}
         why: list[str] = []
@@ -47,7 +41,7 @@ async def read_records(
             try:
                 trajectory = load_for_page(connection, identity, roots)
                 messages = trajectory.messages
-            except (SourceError, OSError, RecursionError):
+            except UNREADABLE:
                 words[identity] = None
                 continue
             if prompt is None:

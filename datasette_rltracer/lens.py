@@ -14,6 +14,7 @@ from .figures import counted, number
 from .lens_kinds import LENSES, Values, chosen_lens
 from .lens_scales import Step
 from .lens_tokens import PIECE_CHARACTERS, Shown, shown_token
+from .records import remarks_of
 
 if TYPE_CHECKING:
     from datasette.utils import MultiParams
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 PAGE_TOKENS = 2_000
 PAGE_CHARACTERS = 100_000
 MOST_RUNS = 200  # listed
-MOST_REMARKS = 5
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,6 @@ def read_lens(trajectory: Trajectory, branch: int, args: MultiParams) -> LensPag
         said = f" Branch {', '.join(elsewhere[:20])} has some." if elsewhere else ""
         return LensPage(problem=f"No token ids are recorded for this branch.{said}")
     return _page(tokens, args.get("lens"), place(args.get("start")) or 0, remarks_of(trajectory))
-
-
-def remarks_of(trajectory: Trajectory) -> list[str]:
-    """Return what is remarked on how a trajectory was read, such as why it has no text."""
-    return [str(remark) for remark in (trajectory.metadata.get("remarks") or ())[:MOST_REMARKS]]
 
 
 def _page(tokens: Tokens, asked: str | None, start: int, remarks: Sequence[str]) -> LensPage:

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import Hit, Place, read_hits
 
-from . import compat
-from .access import PLUGIN
 from .addresses import trajectory_url
 from .bounds import ask
+from .records import roots_of
 from .text import visible
 
 if TYPE_CHECKING:
@@ -41,11 +39,9 @@ async def read_snippets(
     datasette: Datasette, database: str, rows: Sequence[Mapping[str, Any]], match: str
 ) -> list[Snippet]:
     """Return for each row of `trajectories` what a FTS5 query matches in its record."""
-    attached = datasette.databases[database]
-    config = compat.plugin_config(datasette, PLUGIN, database)
 
     def read(connection: sqlite3.Connection) -> list[Hit]:
-        return read_hits(connection, Roots.for_database(attached.path, config.get("roots")), rows, match)
+        return read_hits(connection, roots_of(datasette, database), rows, match)
 
     hits = await ask(datasette, database, read)
     return [_snippet(datasette, database, row["id"], hit) for row, hit in zip(rows, hits, strict=True)]

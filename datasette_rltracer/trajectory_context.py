@@ -17,9 +17,10 @@ from .conversation import Page, Turn, page_of, read_page
 from .facts import sections
 from .find import find_context, find_in
 from .frame import step_words, trail
-from .lens import LensPage, may_have_tokens, remarks_of
+from .lens import LensPage, may_have_tokens
 from .lens_kinds import LENS_NAMES
 from .raw_text import RawMessage, read_raw_page
+from .records import remarks_of
 from .siblings import Episode, Group
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links

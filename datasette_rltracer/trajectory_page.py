@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import NotFound, Request, Response
+from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.index.queries import trajectory_row
-from rltracer_sqlite.roots import RootNotAllowed, Roots
-from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.trajectory import Trajectory
 
-from . import compat
-from .access import DATABASE, PLUGIN, integer, permitted_index
+from .access import DATABASE, integer, permitted_index
 from .addresses import trajectory_url
-from .bounds import LARGE_RECORD, LARGEST_RECORD, RecordTooLarge, ask, gates, load_for_page, room_for
-from .branches import branches_of
+from .bounds import ask, gates
+from .branches import asked_branch, branches_of
 from .edge import Route
 from .filter_values import OF_ROWS, missing_names
 from .frame import render
@@ -30,6 +27,7 @@ from .group_selection import order_words, refuse_unknown, selections
 from .lens import read_lens
 from .missing import no_recorded_id, no_trajectory
 from .queries import answers, bounded
+from .records import LARGE_RECORD, LARGEST_RECORD, UNREADABLE, explained, load_for_page, room_for, roots_of
 from .selection import NO_NEIGHBOURS, in_words, neighbours
 from .siblings import episode_traces, prompt_group, trajectory_by_uid
 from .stream import PatientResponse
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 RECORD_LIMIT = LARGEST_RECORD  # bytes of a record that are sent as they are
 SHOWN = ("runs", "shards", "prompt_groups", "annotations")  # besides the trajectory itself
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
-LONGEST_REASON = 2_000  # characters; it can name a file
 LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
@@ -64,7 +61,7 @@ async def trajectory_page(datasette: Datasette, request: Request) -> Response:
     database = await permitted_index(datasette, request, *SHOWN)
     found = await _find(datasette, database, request)
     found = await _beside(datasette, database, request, found)
-    branch, lens = _branch(found.trajectory, request), None
+    branch, lens = asked_branch(found.trajectory, request.args.get("branch")), None
     if found.trajectory is not None and view_of(request.args) == "tokens":
         lens = await asyncio.to_thread(read_lens, found.trajectory, branch, request.args)
     context = await asyncio.to_thread(reading_context, datasette, database, found, branch, request.args, lens)
@@ -107,7 +104,8 @@ async def trajectory_json(datasette: Datasette, request: Request) -> Response:
     found = await _find(datasette, database, request)
     if found.trajectory is None:
         return _json({"ok": False, "error": found.problem, "status": found.status}, found.status)
-    value = {"ok": True, **_decoded(found.row, found.trajectory, _branch(found.trajectory, request))}
+    branch = asked_branch(found.trajectory, request.args.get("branch"))
+    value = {"ok": True, **_decoded(found.row, found.trajectory, branch)}
     return await asyncio.to_thread(_json, value)
 
 
@@ -150,8 +148,6 @@ async def permanent_link(datasette: Datasette, request: Request) -> Response:
 
 async def _find(datasette: Datasette, database: str, request: Request) -> Found:
     identity = integer(request.url_vars["id"])
-    config = compat.plugin_config(datasette, PLUGIN, database)
-    attached = datasette.databases[database]
 
     def read(connection: sqlite3.Connection) -> Found | None:
         row = trajectory_row(connection, identity)
@@ -159,9 +155,8 @@ async def _find(datasette: Datasette, database: str, request: Request) -> Found:
             return None
         row = bounded(row)
         try:
-            roots = Roots.for_database(attached.path, config.get("roots"))
-            trajectory = load_for_page(connection, identity, roots)
-        except (SourceError, OSError, RecursionError) as error:
+            trajectory = load_for_page(connection, identity, roots_of(datasette, database))
+        except UNREADABLE as error:
             return Found(row, None, *explained(error), episode=episode_traces(connection, row))
         # A file may have been sealed since it was indexed: the page names the one that was read.
         row["shard_file"] = trajectory.metadata.get("locator", {}).get("path", row["shard_file"])
@@ -175,33 +170,6 @@ async def _find(datasette: Datasette, database: str, request: Request) -> Found:
     if found is None:
         raise await no_trajectory(datasette, database, identity)
     return found
-
-
-def explained(error: Exception) -> tuple[str, int]:
-    """Return why a record cannot be read, in one sentence, and the status that fits."""
-    said = str(error)[:LONGEST_REASON]
-    if isinstance(error, RootNotAllowed):
-        return said, 403
-    if isinstance(error, RecordTooLarge):
-        return said, 413
-    if isinstance(error, RecursionError):
-        return "The record is nested too deeply to be decoded.", 422
-    if isinstance(error, OSError):
-        return f"The record cannot be read: {error.strerror or error}.", 404
-    # A shard that is not there was looked for, and not found, just before.
-    return said, 404 if isinstance(error.__context__, FileNotFoundError) else 409
-
-
-def _branch(trajectory: Trajectory | None, request: Request) -> int:
-    """Return the branch that is asked for, counted from 1; the last one where none is."""
-    branches = len(branches_of(trajectory)) if trajectory is not None else 1
-    asked = request.args.get("branch")
-    if asked is None or trajectory is None:
-        return branches
-    number = integer(asked)
-    if not 1 <= number <= branches:
-        raise NotFound(f"There is no branch {number}: this trajectory has {branches}, counted from 1.")
-    return number
 
 
 def _decoded(row: dict[str, Any], trajectory: Trajectory, branch: int) -> dict[str, Any]:

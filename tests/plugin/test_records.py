@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer.trajectory_page import explained
+from datasette_rltracer.records import explained
 from tests.indexing import index, value
 
 from .conftest import TRACES, get, read

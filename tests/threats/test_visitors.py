@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer import bounds, stream, trajectory_page
+from datasette_rltracer import bounds, records, stream, trajectory_page
 from tests.export_runs import indexed, rollout
 from tests.plugin_export.test_stream import Server
 from tests.serving import PATIENCE, serving
@@ -24,7 +24,7 @@ OWN = "/-/rltracer/run"
 async def test_t22_a_record_that_is_too_large_is_not_decoded(
     datasette: Datasette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "LARGEST_RECORD", 500)
+    monkeypatch.setattr(records, "LARGEST_RECORD", 500)
     for path, status in (("/trajectory/1", 413), ("/trajectory/1.json", 413), ("/trajectory/1/record", 413),
                          ("/compare?a=1&b=2", 404), ("/group/1", 200)):  # fmt: skip
         response = await datasette.client.get(OWN + path)
@@ -37,14 +37,14 @@ async def test_t22_a_record_that_is_too_large_is_not_decoded(
 async def test_t22_large_records_are_read_one_after_the_other(
     datasette: Datasette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "LARGE_RECORD", 1)
-    load, others_are_told = bounds.load_trajectory, threading.Event()
+    monkeypatch.setattr(records, "LARGE_RECORD", 1)
+    load, others_are_told = records.load_trajectory, threading.Event()
 
     def slowly(*arguments: Any) -> Any:
         assert others_are_told.wait(PATIENCE)
         return load(*arguments)
 
-    monkeypatch.setattr(bounds, "load_trajectory", slowly)
+    monkeypatch.setattr(records, "load_trajectory", slowly)
     asked = [datasette.client.get(f"{OWN}/trajectory/1.json") for _ in range(12)]
     answers = []
     for answered in asyncio.as_completed(asked):
@@ -92,8 +92,8 @@ async def test_t23_a_large_raw_record_is_a_download(datasette: Datasette, monkey
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    records = [rollout(f"t{n}", f"q{n}", answer="x" * 1_000_000) for n in range(30)]
-    database, close = indexed(tmp_path, {1: records}), stream.StreamingResponse._close
+    rollouts = [rollout(f"t{n}", f"q{n}", answer="x" * 1_000_000) for n in range(30)]
+    database, close = indexed(tmp_path, {1: rollouts}), stream.StreamingResponse._close
 
     def noted(self: Any) -> None:
         close(self)
