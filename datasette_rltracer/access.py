@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from datasette.utils import tilde_decode
-from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Request
+from datasette.utils.asgi import Forbidden, NotFound, Request
 
 from . import compat
 from .indexes import is_known_index, is_rollout_index
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from datasette.app import Datasette
 
 PLUGIN = "datasette-rltracer"
-DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
 MOST_INDEXES = 20  # that a page names
-LARGEST_ID = 2**63 - 1
 
 
 async def permitted_index(datasette: Datasette, request: Request, *tables: str) -> str:
@@ -57,15 +55,3 @@ async def may_view(datasette: Datasette, request: Request, database: str, *table
     for table in dict.fromkeys(tables):
         if not await compat.can_view_table(datasette, request.actor, database, table):
             raise Forbidden(f"You may not view {table} of this database.")
-
-
-def integer(text: str) -> int:
-    """Return a number in an address. Raises BadRequest where it is none."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise BadRequest("Not a number.")
-    return min(int(text), LARGEST_ID)
-
-
-def place(text: str | None) -> int | None:
-    """Return a place in a list, such as the number of a message, or None where the text is none."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 9 else None

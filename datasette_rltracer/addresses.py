@@ -1,4 +1,4 @@
-"""The addresses of the plugin's pages and of Datasette's own, under any base_url."""
+"""The addresses of our pages and of Datasette's own, under any base_url, and the numbers that stand in them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from datasette.utils import tilde_encode
+from datasette.utils.asgi import BadRequest
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
 STATIC = Path(__file__).parent / "static"
 NO_STEP = "none"  # stands in an address for the trajectories without a step
+LARGEST_ID = 2**63 - 1
+
+# Patterns of addresses: the database that every page of ours is of, and below it a step of a run.
+DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
+STEP_PATH = rf"/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})"
 
 
 def static_url(datasette: Datasette, name: str) -> str:
@@ -73,6 +79,20 @@ def compare_url(datasette: Datasette, database: str, left: int, right: int) -> s
     return own_url(datasette, database, "compare", [("a", left), ("b", right)])
 
 
+def search_url(
+    datasette: Datasette, database: str, text: str | None = None, pairs: Iterable[tuple[str, Any]] = ()
+) -> str:
+    """Return the address of the search for a text, among the trajectories that pass the filters of `pairs`."""
+    return own_url(datasette, database, "search", [("q", text), *pairs])
+
+
+def export_url(
+    datasette: Datasette, database: str, table: str | None = None, pairs: Iterable[tuple[str, Any]] = ()
+) -> str:
+    """Return the address of the export page, for the rows of a table that pass the filters of `pairs`."""
+    return own_url(datasette, database, "export", [("_table", table), *pairs])
+
+
 def own_url(datasette: Datasette, database: str, path: str, pairs: Iterable[tuple[str, Any]] = ()) -> str:
     """Return the address of a page of ours; pairs without a value are left out of its query string."""
     route = tilde_encode(datasette.databases[database].route)
@@ -92,3 +112,22 @@ def table_url(
 def row_url(datasette: Datasette, database: str, table: str, key: int) -> str:
     """Return the address of the page of one row."""
     return str(datasette.urls.row(database, table, str(int(key))))
+
+
+def integer(text: str) -> int:
+    """Return a number in an address. Raises BadRequest where it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise BadRequest("Not a number.")
+    return min(int(text), LARGEST_ID)
+
+
+def place(text: str | None) -> int | None:
+    """Return a place in a list, such as the number of a message, or None where the text is none."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 9 else None
+
+
+def step_of(text: str) -> int | None:
+    """Return the step that stands in an address."""
+    if text == NO_STEP:
+        return None
+    return -integer(text[1:]) if text.startswith("-") else integer(text)

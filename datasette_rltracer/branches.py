@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import NotFound
 
-from .access import integer
+from .addresses import integer
 
 if TYPE_CHECKING:
     from rltracer_sqlite.trajectory import Trajectory

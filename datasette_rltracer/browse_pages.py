@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from datasette.utils.asgi import Request, Response
 
 from .access import may_view
+from .addresses import DATABASE
 from .browse_config import browse_config, browse_url
 from .browse_folder import SHOWN, browser_of
 from .browse_open import open_page
@@ -19,7 +20,7 @@ from .run_lists import runs_page, steps_page
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
-BROWSE = r"^/-/rltracer/(?P<database>[^/]+)/browse"
+BROWSE = DATABASE + "/browse"
 
 
 def routes(datasette: Datasette) -> list[Route]:

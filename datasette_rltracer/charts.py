@@ -17,8 +17,8 @@ from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from . import compat
-from .access import DATABASE, integer, permitted_index
-from .addresses import own_url, run_url, static_url
+from .access import permitted_index
+from .addresses import DATABASE, integer, own_url, run_url, static_url
 from .edge import Route
 from .filter_names import refuse_unknown_options
 from .filter_values import not_among

@@ -16,8 +16,8 @@ from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
 
-from .access import DATABASE, integer, permitted_index
-from .addresses import compare_url, group_url, trajectory_url
+from .access import permitted_index
+from .addresses import DATABASE, compare_url, group_url, integer, trajectory_url
 from .alignment import Alignment, align
 from .bounds import ask
 from .branches import asked_branch, branches_of

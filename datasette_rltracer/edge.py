@@ -74,7 +74,7 @@ def _guarded(view: View) -> View:
             async with gates(datasette).pages.passed():
                 answer = await within(datasette, database, view(datasette, request))
         except Busy as error:
-            return refused(error)
+            return come_again(error)
         answer.headers = {**HEADERS, **(answer.headers or {})}
         return answer
 
@@ -94,7 +94,7 @@ async def within(datasette: Datasette, database: str, answer: Awaitable[Response
         raise Damaged(f"This index is damaged: {odd}. Make it again with rltracer-index --rebuild.") from error
 
 
-def refused(error: Busy) -> Response:
+def come_again(error: Busy) -> Response:
     """Return the answer to a visitor who has to come again."""
     headers = {"retry-after": str(RETRY_SECONDS), "x-content-type-options": "nosniff"}
     return Response.text(f"{error}\n", status=error.status, headers=headers)

@@ -1,9 +1,9 @@
-"""Training data from a table: what the visitor sees of `trajectories` or `prompt_groups`, through the exporter."""
+"""The download of training data: what the visitor sees of `trajectories` or `prompt_groups`, through the exporter."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from datasette.utils.asgi import BadRequest, Forbidden, Request, Response
@@ -13,38 +13,15 @@ from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.roots import RootNotAllowed
 from rltracer_sqlite.sources.base import SourceError
 
-from . import compat
-from .addresses import own_url
 from .bounds import gates
-from .compat import Actor
-from .export_options import TABLES, filters, preferences, refuse_unknown
+from .export_options import preferences, refuse_unknown
 from .export_rows import may_read, run_specs
-from .indexes import is_rollout_index
 from .stream import StreamingResponse, Visitor, VisitorLeft
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
 CONTENT_TYPE = "application/x-ndjson; charset=utf-8"
-LABEL = "Export training data"
-
-
-async def table_entries(
-    datasette: Datasette, actor: Actor, database: str, table: str, request: Request | None
-) -> list[dict[str, str]]:
-    """Return the entry for the menu of a table or view of an index: the export page, with the table's filters."""
-    if not await is_rollout_index(datasette, database):
-        return []
-    if not await compat.can_view_table(datasette, actor, database, "trajectories"):
-        return []
-    pairs = filters(request) if request is not None and table in TABLES else []
-    chosen = table if table in TABLES else TABLES[0]
-    return [{"href": export_url(datasette, database, chosen, pairs), "label": LABEL}]
-
-
-def export_url(datasette: Datasette, database: str, table: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the address of the export page for the rows of a table that pass these filters."""
-    return own_url(datasette, database, "export", [("_table", table), *pairs])
 
 
 async def download(datasette: Datasette, request: Request, database: str, table: str, mode: str) -> Response:
@@ -78,14 +55,14 @@ async def _prepared(
         prepared = await visitor.run(opened.__enter__)
     except BaseException as error:
         visitor.close()
-        answer = refused(error)
+        answer = refusal(error)
         on_end()
         return answer
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{database}-{table}")[:100]
     return StreamingResponse(prepared.chunks(), visitor, opened, f"{name}.{mode}.jsonl", CONTENT_TYPE, on_end)
 
 
-def refused(error: BaseException) -> Response:
+def refusal(error: BaseException) -> Response:
     """Return the answer to an export that cannot be made; raises what is no such thing."""
     if isinstance(error, VisitorLeft):
         return Response.text("", status=499)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
 from .bounds import Busy
-from .edge import refused, within
+from .edge import come_again, within
 from .export_download import download
 from .export_options import MODES, TABLES
 from .export_page import form_page
@@ -46,6 +46,6 @@ def _renderer(mode: str) -> Callable[..., Awaitable[Response]]:
             # A person gets the form as it was filled in, and the reason.
             return await form_page(datasette, request, database, table, str(error), 400)
         except Busy as error:
-            return refused(error)
+            return come_again(error)
 
     return render

@@ -13,11 +13,11 @@ from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRu
 from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
 
-from .access import DATABASE, permitted_index
-from .addresses import own_url, table_url
+from .access import permitted_index
+from .addresses import DATABASE, export_url, table_url
 from .bounds import gates
 from .edge import Route
-from .export_download import export_url, refused
+from .export_download import refusal
 from .export_options import (
     BOUNDS,
     FIELDS,
@@ -63,7 +63,7 @@ async def export_page(datasette: Datasette, request: Request) -> Response:
     database = await permitted_index(datasette, request, *MADE_OF)
     table = request.args.get("_table") or TABLES[0]
     if table not in TABLES:
-        ways = [(f"the table {name}", export_url(datasette, database, name, [])) for name in TABLES]
+        ways = [(f"the table {name}", export_url(datasette, database, name)) for name in TABLES]
         raise NotThere("Training data is made of the tables trajectories and prompt_groups.", database, ways)
     mode = request.args.get("_preview")
     if mode is not None and mode not in MODES:
@@ -97,7 +97,7 @@ async def form_page(
         "title": f"training data from {about}",
         "subject": about,
         "others": others,
-        "form_url": own_url(datasette, database, "export"),
+        "form_url": export_url(datasette, database),
         "styles": ["export.css"],
         "table": table,
         "hidden": [pair for pair in chosen if pair[0] not in FIELDS],
@@ -184,9 +184,9 @@ async def _preview(
         return (told, [shortened(row) for row in rows]), None, 200
     except Exception as error:
         try:
-            answer = refused(error)
-        except BadRequest as refusal:
-            return None, str(refusal), 400
+            answer = refusal(error)
+        except BadRequest as unfit:
+            return None, str(unfit), 400
         return None, str(answer.body), int(answer.status)
     finally:
         visitor.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from .addresses import group_url, overview_url, own_url, run_url, static_url, step_url
+from .addresses import export_url, group_url, overview_url, run_url, search_url, static_url, step_url
 from .browse_config import browse_url, browsed_database
 from .drawings import cell, rate_cell
 from .figures import brief, counted, moment, number
@@ -60,8 +60,8 @@ def _beside(datasette: Datasette, database: str) -> dict[str, str | None]:
     """Return the addresses that stand above every page of an index."""
     return {
         "overview_url": overview_url(datasette, database),
-        "search_url": own_url(datasette, database, "search"),
-        "export_url": own_url(datasette, database, "export"),
+        "search_url": search_url(datasette, database),
+        "export_url": export_url(datasette, database),
         "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
     }
 

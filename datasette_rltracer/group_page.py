@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from .access import DATABASE, integer, permitted_index, place
-from .addresses import compare_url, group_url, row_url, step_url, table_url, trajectory_url
+from .access import permitted_index
+from .addresses import (
+    DATABASE,
+    compare_url,
+    export_url,
+    group_url,
+    integer,
+    place,
+    row_url,
+    step_url,
+    table_url,
+    trajectory_url,
+)
 from .bounds import ask
 from .edge import Route
-from .export_download import export_url
 from .filter_values import OF_ROWS, missing_names
 from .frame import render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records

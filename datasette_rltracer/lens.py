@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.tokens.streams import trained_runs
 
-from .access import place
+from .addresses import place
 from .figures import counted, number
 from .lens_kinds import LENSES, Values, chosen_lens
 from .lens_scales import Step

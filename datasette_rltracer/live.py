@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from .access import DATABASE, integer, permitted_index
-from .addresses import NO_STEP, own_url
+from .access import permitted_index
+from .addresses import DATABASE, NO_STEP, STEP_PATH, integer, own_url, step_of
 from .edge import Route
 from .queries import Query, answers
 
@@ -52,7 +52,7 @@ def routes() -> list[Route]:
     return [
         (DATABASE + r"/live$", overview_state),
         (DATABASE + r"/live/run/(?P<run>\d+)$", run_state),
-        (DATABASE + rf"/live/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})$", step_state),
+        (f"{DATABASE}/live{STEP_PATH}$", step_state),
         (DATABASE + r"/live/group/(?P<group>\d+)$", group_state),
     ]
 
@@ -103,13 +103,6 @@ async def live_step(
 async def live_group(datasette: Datasette, request: Request, database: str, group: int) -> dict[str, Any]:
     """Return the state of a prompt group, as `live_overview` does."""
     return await _state(datasette, request, database, f"live/group/{group}", Query(GROUP, {"group": group}))
-
-
-def step_of(text: str) -> int | None:
-    """Return the step that stands in an address."""
-    if text == NO_STEP:
-        return None
-    return -integer(text[1:]) if text.startswith("-") else integer(text)
 
 
 async def _state(datasette: Datasette, request: Request, database: str, path: str, query: Query) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from . import compat, export_download
+from . import compat
 from .access import MOST_INDEXES
-from .addresses import overview_url, own_url
+from .addresses import export_url, overview_url, search_url
 from .browse_config import browse_url, browsed_database
 from .compat import Actor
+from .export_options import TABLES, filters
 from .indexes import is_known_index, is_rollout_index
 from .text import visible
 
@@ -45,16 +46,20 @@ async def database_entries(datasette: Datasette, actor: Actor, database: str) ->
         return []
     return [
         {"href": overview_url(datasette, database), "label": LABEL},
-        {"href": own_url(datasette, database, "search"), "label": "Search the rollouts"},
+        {"href": search_url(datasette, database), "label": "Search the rollouts"},
     ]
 
 
 async def table_entries(
     datasette: Datasette, actor: Actor, database: str, table: str, request: Request | None
 ) -> list[dict[str, str]]:
-    """Return the entries of a table's or a view's menu: those of its database, and the export of its rows."""
+    """Return the entries of a table's or a view's menu: those of its database, and the export under its filters."""
     entries = await database_entries(datasette, actor, database)
-    return entries + await export_download.table_entries(datasette, actor, database, table, request)
+    if entries:
+        pairs = filters(request) if request is not None and table in TABLES else []
+        url = export_url(datasette, database, table if table in TABLES else TABLES[0], pairs)
+        entries.append({"href": url, "label": "Export training data"})
+    return entries
 
 
 async def top_line(datasette: Datasette, actor: Actor, database: str | None = None) -> str:

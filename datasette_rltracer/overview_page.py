@@ -13,8 +13,8 @@ from markupsafe import Markup
 from rltracer_sqlite.index.states import state_words
 from rltracer_sqlite.index.totals import COUNTED, TOTALS
 
-from .access import DATABASE, permitted_index, place
-from .addresses import overview_url, run_url, step_url
+from .access import permitted_index
+from .addresses import DATABASE, overview_url, place, run_url, step_url
 from .drawings import Point, rate_bar, spark
 from .edge import Route
 from .filter_names import refuse_unknown_options

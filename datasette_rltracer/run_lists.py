@@ -18,8 +18,7 @@ from rltracer_sqlite.browse.steps import StepFiles, step_key
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
 
-from .access import place
-from .addresses import run_url
+from .addresses import place, run_url
 from .browse_config import browse_url
 from .browse_folder import Browser, permitted_browser, run_id
 from .browse_reader import DONE

@@ -11,8 +11,8 @@ from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.states import COMPLETE, state_words
 
 from . import charts, compat
-from .access import DATABASE, integer, permitted_index, place
-from .addresses import group_url, row_url, run_url, step_url, table_url
+from .access import permitted_index
+from .addresses import DATABASE, group_url, integer, place, row_url, run_url, step_url, table_url
 from .drawings import rate_bar
 from .edge import Route
 from .filter_names import refuse_unknown_options

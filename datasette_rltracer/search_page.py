@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
@@ -18,11 +17,10 @@ from rltracer_sqlite.search import (
 )
 from rltracer_sqlite.search.tables import TEXT_TABLE
 
-from .access import DATABASE, permitted_index, place
-from .addresses import own_url, table_url
+from .access import permitted_index
+from .addresses import DATABASE, export_url, place, search_url, table_url
 from .bounds import ask
 from .edge import Route
-from .export_download import export_url
 from .filter_names import refuse_unknown_filters
 from .filter_values import NAMES, missing_names
 from .frame import render
@@ -52,13 +50,6 @@ SPLITS = "select distinct split from steps where split is not null order by spli
 def routes() -> list[Route]:
     """Return the address of this page and what answers it."""
     return [(DATABASE + r"/search$", search_page)]
-
-
-def search_url(
-    datasette: Datasette, database: str, text: str | None = None, pairs: Sequence[tuple[str, Any]] = ()
-) -> str:
-    """Return the address of the search for a text, among the trajectories that pass the filters of `pairs`."""
-    return own_url(datasette, database, "search", [("q", text), *pairs])
 
 
 async def search_page(datasette: Datasette, request: Request) -> Response:

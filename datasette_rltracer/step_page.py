@@ -9,14 +9,13 @@ from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import files_in_words
 
-from .access import DATABASE, integer, permitted_index, place
-from .addresses import NO_STEP, run_url, step_url, table_url
+from .access import permitted_index
+from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url, step_of, step_url, table_url
 from .edge import Route
-from .export_download import export_url
 from .filter_names import refuse_unknown_filters
 from .filter_values import OF_GROUPS, missing_names
 from .frame import render, step_words, trail
-from .live import live_step, step_of
+from .live import live_step
 from .missing import no_step
 from .queries import answers
 from .selection import Selection, at, in_words, read_selection
@@ -32,7 +31,7 @@ OWN = ("start", "_size")  # what an address can ask for besides filters and an o
 
 def routes() -> list[Route]:
     """Return the addresses of this page and what answers them."""
-    return [(DATABASE + rf"/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})$", step_page)]
+    return [(f"{DATABASE}{STEP_PATH}$", step_page)]
 
 
 async def step_page(datasette: Datasette, request: Request) -> Response:

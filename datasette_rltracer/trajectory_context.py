@@ -10,8 +10,7 @@ from rltracer_sqlite.sources.numbering import numbered
 from rltracer_sqlite.tokens.templates import TOKEN_IDS
 from rltracer_sqlite.trajectory import Trajectory
 
-from .access import place
-from .addresses import static_url
+from .addresses import place, static_url
 from .branches import around, branch_tree, branches_of
 from .conversation import Page, Turn, page_of, read_page
 from .facts import sections

@@ -16,8 +16,8 @@ from datasette.utils.asgi import Request, Response
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.trajectory import Trajectory
 
-from .access import DATABASE, integer, permitted_index
-from .addresses import trajectory_url
+from .access import permitted_index
+from .addresses import DATABASE, integer, trajectory_url
 from .bounds import ask, gates
 from .branches import asked_branch, branches_of
 from .edge import Route

@@ -1,63 +1,18 @@
-"""Datasette over small runs, on whichever line is installed, with the export hooks registered."""
+"""Datasette over small runs, on whichever line is installed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from datasette import hookimpl
 from datasette.app import Datasette
-from datasette.plugins import pm
 
-from datasette_rltracer import export_download, export_formats, export_page
 from rltracer_sqlite.cli.export import command
 from tests.export_runs import rollout, write_steps
 from tests.indexing import copied, index
-
-
-class Hooks:
-    """The hooks of the exporter, where the plugin's own module does not carry them yet."""
-
-    __name__ = "rltracer_export_tests"
-
-    @hookimpl
-    def register_output_renderer(self) -> list[dict[str, Any]]:
-        return export_formats.renderers()
-
-    @hookimpl
-    def register_routes(self) -> list[tuple[str, Any]]:
-        return export_page.routes()
-
-    @hookimpl
-    def table_actions(self, datasette: Any, actor: Any, database: str, table: str, request: Any) -> Any:
-        return lambda: export_download.table_entries(datasette, actor, database, table, request)
-
-    @hookimpl
-    def view_actions(self, datasette: Any, actor: Any, database: str, view: str, request: Any) -> Any:
-        return lambda: export_download.table_entries(datasette, actor, database, view, request)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def hooks() -> Iterator[None]:
-    """Register the hooks, unless the plugin does."""
-    known = {
-        extra["extension"] for found in pm.hook.register_output_renderer(datasette=None) for extra in listed(found)
-    }
-    if "sft" in known:
-        yield
-        return
-    registered = Hooks()
-    pm.register(registered, name="rltracer_export_tests")
-    yield
-    pm.unregister(registered)
-
-
-def listed(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [found]
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    chunks, close, refused = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export_download.refused
+    chunks, close, refusal = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export_download.refusal
 
     def counted(self: Any, kind: str = "jsonl") -> Iterator[bytes]:
         for chunk in chunks(self, kind):
@@ -58,11 +58,11 @@ def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
     def told(error: BaseException) -> Any:
         running.refused.append(error)
-        return refused(error)
+        return refusal(error)
 
     monkeypatch.setattr(exporter.PreparedExport, "chunks", counted)
     monkeypatch.setattr(stream.StreamingResponse, "_close", noted)
-    monkeypatch.setattr(export_download, "refused", told)
+    monkeypatch.setattr(export_download, "refusal", told)
     with serving(Datasette([str(database)]).app(), lifespan="off", ws="none") as address:
         running = Server(address)
         yield running
