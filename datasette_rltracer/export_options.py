@@ -88,7 +88,9 @@ async def refuse_unknown(datasette: Datasette, request: Request, database: str, 
     refuse_unknown_filters(request, table, columns, {*ORDERS, *OWN, "_table", *sent})
 
 
-def split(asked: str) -> str | None:
+def asked_split(request: Request) -> str | None:
+    """Return the split that a query string asks for, None where that is any. Raises BadRequest for another."""
+    asked = request.args.get("_split") or ""
     if asked in SPLITS:
         return asked
     if asked not in ("", "any"):

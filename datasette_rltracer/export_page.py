@@ -193,17 +193,17 @@ async def _preview(
         gate.leave()
 
 
-def shortened(row: object, most: int = LONGEST_TEXT) -> str:
+def shortened(row: object) -> str:
     """Return a row as JSON with line breaks, its long texts and lists cut."""
-    return json.dumps(_cut(row, most), ensure_ascii=False, indent=1, default=str)[:LONGEST_ROW]
+    return json.dumps(_cut(row), ensure_ascii=False, indent=1, default=str)[:LONGEST_ROW]
 
 
-def _cut(value: Any, most: int) -> Any:
+def _cut(value: Any) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= most else f"{value[:most]}… ({len(value):,} characters)"
+        return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, dict):
-        return {key: _cut(inner, most) for key, inner in list(value.items())[:MOST_ITEMS]}
+        return {key: _cut(inner) for key, inner in list(value.items())[:MOST_ITEMS]}
     if isinstance(value, (list, tuple)):
         more = [f"… ({len(value) - MOST_ITEMS:,} more)"] if len(value) > MOST_ITEMS else []
-        return [_cut(inner, most) for inner in value[:MOST_ITEMS]] + more
+        return [_cut(inner) for inner in value[:MOST_ITEMS]] + more
     return value

@@ -17,7 +17,7 @@ from rltracer_sqlite.index.queries import runs
 from . import compat
 from .access import PLUGIN, may_view
 from .bounds import ask
-from .export_options import filters, split
+from .export_options import asked_split, filters
 from .records import roots_of
 
 if TYPE_CHECKING:
@@ -46,16 +46,20 @@ async def run_specs(datasette: Datasette, request: Request, database: str, table
         raise BadRequest("This database is in memory only; an export reads its index from a file.")
     config = compat.plugin_config(datasette, PLUGIN, database)
     asked = {
-        "split": split(request.args.get("_split") or ""),
+        "split": asked_split(request),
         "roots": roots_of(datasette, database),
     }
     known = await ask(datasette, database, runs)
     chosen = filters(request)
     if not chosen:  # the whole table: no need to page through it
-        return [_spec(attached.path, run, config, asked, None) for run in known] or _no_rows()
-    by_run = await _chosen_rows(datasette, request, database, table, chosen)
-    found = [run for run in known if run.id in by_run]
-    return [_spec(attached.path, run, config, asked, TableRows(table, by_run[run.id])) for run in found] or _no_rows()
+        specs = [_spec(attached.path, run, config, asked, None) for run in known]
+    else:
+        by_run = await _chosen_rows(datasette, request, database, table, chosen)
+        found = [run for run in known if run.id in by_run]
+        specs = [_spec(attached.path, run, config, asked, TableRows(table, by_run[run.id])) for run in found]
+    if not specs:
+        raise BadRequest("No row of the table passes its filters, so there is nothing to export.")
+    return specs
 
 
 async def may_read(datasette: Datasette, request: Request, database: str, table: str) -> None:
@@ -67,14 +71,6 @@ def _spec(path: str, run: Any, config: dict[str, Any], asked: dict[str, Any], on
     # Where a run's RL data lies is for the owner of the server to say, never for a visitor.
     data = config.get("rl_data") or {}
     return TraceRunSpec.from_index(Path(path), run.id, only=only, rl_data_path=data.get(run.name), **asked)
-
-
-def _no_rows() -> list[TraceRunSpec]:
-    raise ExportBadRequest("No row of the table passes its filters, so there is nothing to export.")
-
-
-class ExportBadRequest(BadRequest):
-    """An export of nothing."""
 
 
 async def _chosen_rows(

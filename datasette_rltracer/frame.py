@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
@@ -84,6 +85,14 @@ def trail(
         of_prompt = "" if prompt is None else f" of prompt {prompt}"
         steps.append((group_url(datasette, database, group), f"prompt group {group}{of_prompt}"))
     return steps
+
+
+def pager(start: int, size: int, here: Callable[[int | None], str]) -> dict[str, Any]:
+    """Return what leads through a list: where this page of it starts, and the addresses of those beside it.
+
+    `here` gives the address of the page that starts at a place; at None it is the first.
+    """
+    return {"start": start, "following": here(start + size), "preceding": here(max(start - size, 0) or None)}
 
 
 def step_words(step: int | None) -> str:

@@ -24,7 +24,7 @@ from .addresses import (
 from .bounds import ask
 from .edge import Route
 from .filter_values import OF_ROWS, missing_names
-from .frame import render, trail
+from .frame import pager, render, trail
 from .group_records import LAST_WORDS_LIMIT, MOST_LAST_WORDS, read_records
 from .group_rows import (
     MOST_REWARDS,
@@ -40,7 +40,7 @@ from .live import live_group
 from .missing import no_group
 from .prompt_elsewhere import elsewhere_queries, other_runs, this_run
 from .queries import Answer, Query, answers
-from .selection import NO_NEIGHBOURS, Pair, Selection, at, in_words, neighbours
+from .selection import NO_NEIGHBOURS, Pair, Selection, at, chips, neighbours
 from .siblings import ENDS
 
 if TYPE_CHECKING:
@@ -123,7 +123,6 @@ async def group_page(datasette: Datasette, request: Request) -> Response:
         ),
         "live": live,
         "group": group,
-        "start": start,
         **await _missing_context(bench, request, beside, listed),
         "count": count.first(trajectories=len(listed.rows))["trajectories"],
         **_beside_context(bench, beside),
@@ -178,11 +177,10 @@ def _rows_context(bench: Workbench, listed: Answer, rewards: Sequence[tuple[str,
         "rewards": shown[:MOST_REWARDS],
         "reward_count": len(shown),
         "narrow_rewards": NARROW_REWARDS,
-        "following": bench.here(rows, start + ROWS_ON_A_PAGE),
-        "preceding": bench.here(rows, max(start - ROWS_ON_A_PAGE, 0) or None),
+        **pager(start, ROWS_ON_A_PAGE, lambda first: bench.here(rows, first)),
         "selection": rows,
         "sorted_url": bench.here,
-        "chips": [(in_words(pair), bench.here(rows.without(pair))) for pair in rows.chosen],
+        "chips": chips(rows, bench.here),
         "all_url": bench.here(replace(rows, chosen=())),
         "choices": usual_choices(rows, bench.here),
         "order": order_words(rows),

@@ -18,7 +18,7 @@ from .addresses import DATABASE, overview_url, place, run_url, step_url
 from .drawings import Point, rate_bar, spark
 from .edge import Route
 from .filter_names import refuse_unknown_options
-from .frame import render
+from .frame import pager, render
 from .live import live_overview
 from .queries import Query, answers
 from .text import plain
@@ -97,10 +97,8 @@ async def overview_page(datasette: Datasette, request: Request) -> Response:
         "live": live,
         "runs": [described_run(datasette, database, row) for row in runs.rows],
         "list": runs,
-        "start": start,
         "count": count.first(runs=len(runs.rows))["runs"],
-        "following": overview_url(datasette, database, start=start + RUNS_ON_A_PAGE),
-        "preceding": overview_url(datasette, database, start=max(start - RUNS_ON_A_PAGE, 0) or None),
+        **pager(start, RUNS_ON_A_PAGE, lambda first: overview_url(datasette, database, start=first)),
     }
     return await render(datasette, request, database, "overview.html", context)
 

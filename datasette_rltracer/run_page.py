@@ -16,7 +16,7 @@ from .addresses import DATABASE, group_url, integer, place, row_url, run_url, st
 from .drawings import rate_bar
 from .edge import Route
 from .filter_names import refuse_unknown_options
-from .frame import render, trail
+from .frame import pager, render, trail
 from .live import live_run
 from .missing import no_run
 from .overview_page import described_run, run_query
@@ -59,7 +59,6 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
-        "start": start,
         **_rows(datasette, database, identity, lists),
         **_addresses(datasette, database, identity, start),
         "problems_url": _problems_url(datasette, database, row),
@@ -85,7 +84,7 @@ def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer
     }
 
 
-def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dict[str, str]:
+def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dict[str, Any]:
     where = (datasette, database)
     return {
         "silent_url": table_url(*where, "prompt_groups", run_id=run, zero_variance=1),
@@ -93,8 +92,7 @@ def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dic
         "steps_url": table_url(*where, "steps", run_id=run),
         "groups_url": table_url(*where, "prompt_groups", run_id=run),
         "failed_url": table_url(*where, "trajectories", [("error_type__notnull", 1)], run_id=run),
-        "following": run_url(*where, run, start=start + STEPS_ON_A_PAGE),
-        "preceding": run_url(*where, run, start=max(start - STEPS_ON_A_PAGE, 0) or None),
+        **pager(start, STEPS_ON_A_PAGE, lambda first: run_url(*where, run, start=first)),
     }
 
 

@@ -23,11 +23,11 @@ from .bounds import ask
 from .edge import Route
 from .filter_names import refuse_unknown_filters
 from .filter_values import NAMES, missing_names
-from .frame import render
+from .frame import pager, render
 from .indexes import offer_search
 from .queries import Query, answers
 from .search_snippets import read_snippets
-from .selection import Selection, in_words, read_selection
+from .selection import Selection, chips, read_selection
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -100,17 +100,14 @@ async def _results(
     def here(selected: Selection, first: int | None = None) -> str:
         return search_url(datasette, database, text, [*selected.chosen, *selected.sorting, ("start", first)])
 
-    size = RESULTS_ON_A_PAGE
     return {
         "results": [{**row, "hit": snippet} for row, snippet in zip(listed.rows, snippets, strict=True)],
         "list": listed,
         "missing": missing,
         "summary": summary.rows[0] if summary.rows else None,
         "summary_list": summary,
-        "start": start,
-        "following": here(selection, start + size),
-        "preceding": here(selection, max(start - size, 0) or None),
-        "chips": [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen],
+        **pager(start, RESULTS_ON_A_PAGE, lambda first: here(selection, first)),
+        "chips": chips(selection, here),
         "all_url": search_url(datasette, database, text),
         "orders": [
             (words, here(Selection("trajectories", (), selection.chosen, order)), selection.order == order)

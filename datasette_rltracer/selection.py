@@ -6,7 +6,7 @@ opened as a table, and walked through with previous and next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -116,6 +116,11 @@ def read_selection(request: Request, table: str, columns: Iterable[str], others:
 def in_words(pair: Pair) -> str:
     """Return a filter as Datasette says it: "pass_rate ≥ 0.5"."""
     return str(Filters([pair]).human_description_en()).removeprefix("where ")
+
+
+def chips(selection: Selection, here: Callable[[Selection], str]) -> list[tuple[str, str]]:
+    """Return each chosen filter in words, with the address of the page without it."""
+    return [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen]
 
 
 def neighbours(selection: Selection, key: int) -> Query:

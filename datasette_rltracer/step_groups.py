@@ -33,7 +33,9 @@ class GroupRow:
     cells: Sequence[Markup]
 
 
-def group_rows(datasette: Datasette, database: str, selection: Selection, rows: list[dict[str, Any]]) -> list[GroupRow]:
+def described_groups(
+    datasette: Datasette, database: str, selection: Selection, rows: list[dict[str, Any]]
+) -> list[GroupRow]:
     """Return the rows of the table; each leads to its group under the same filters."""
     longest = max((row["tokens_mean"] or 0 for row in rows), default=0)
     carried = selection.pairs

@@ -14,16 +14,18 @@ from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url,
 from .edge import Route
 from .filter_names import refuse_unknown_filters
 from .filter_values import OF_GROUPS, missing_names
-from .frame import render, step_words, trail
+from .frame import pager, render, step_words, trail
 from .live import live_step
 from .missing import no_step
 from .queries import answers
-from .selection import Selection, at, in_words, read_selection
-from .step_groups import buckets_context, filter_form, group_rows
+from .selection import Selection, at, chips, read_selection
+from .step_groups import buckets_context, described_groups, filter_form
 from .step_queries import GROUPS_ON_A_PAGE, page_queries
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
+
+    from .filter_values import Missing
 
 MOST_ON_A_PAGE = 2_000
 OWN = ("start", "_size")  # what an address can ask for besides filters and an order
@@ -49,11 +51,6 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
     if not head.rows:
         raise await no_step(datasette, database, run, step)
 
-    missing = []
-    if not groups.rows and selection.chosen:
-        where = (database, "prompt_groups", selection.fixed)
-        missing = await missing_names(datasette, request, *where, [name for name in OF_GROUPS if name != "run_id"])
-
     def here(selected: Selection, first: int | None = None) -> str:
         own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
         return step_url(datasette, database, run, step, [*own, ("start", first)])
@@ -64,19 +61,23 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         "live": live,
         **_files_context(datasette, database, run, troubled.rows),
         "gone": gone.first(trajectories=0, files=0),
-        "groups": group_rows(datasette, database, selection, groups.rows),
+        "groups": described_groups(datasette, database, selection, groups.rows),
         "list": groups,
-        "missing": missing,
-        "start": start,
-        "following": here(selection, start + size),
-        "preceding": here(selection, max(start - size, 0) or None),
+        "missing": await _missing(datasette, request, database, selection) if not groups.rows else [],
+        **pager(start, size, lambda first: here(selection, first)),
         "selection": selection,
         "sorted_url": here,
-        "chips": [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen],
+        "chips": chips(selection, here),
         "all_url": here(replace(selection, chosen=())),
         "form": filter_form(choices.rows, selection),
     }
     return await render(datasette, request, database, "step.html", context)
+
+
+async def _missing(datasette: Datasette, request: Request, database: str, selection: Selection) -> list[Missing]:
+    """Return the names in the address that no group of the step has."""
+    names = [name for name in OF_GROUPS if name != "run_id"]
+    return await missing_names(datasette, request, database, "prompt_groups", selection.fixed, names)
 
 
 def _step_context(
