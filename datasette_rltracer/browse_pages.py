@@ -14,8 +14,9 @@ from .addresses import DATABASE
 from .browse_config import browse_config, browse_url
 from .browse_folder import SHOWN, browser_of
 from .browse_open import open_page
+from .browse_runs import runs_page
+from .browse_steps import steps_page
 from .edge import Route
-from .run_lists import runs_page, steps_page
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
