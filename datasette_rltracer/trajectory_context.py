@@ -1,4 +1,4 @@
-"""What the template of a trajectory's page is given."""
+"""What the template of a trajectory's page is given: its messages in one of three views, and what is around them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rltracer_sqlite.tokens.templates import TOKEN_IDS
 from rltracer_sqlite.trajectory import Trajectory
 
 from .addresses import place, static_url
-from .branches import around, branch_tree, branches_of
+from .branches import Branch, around, branch_tree, branches_of
 from .conversation import Page, Turn, page_of, read_page
 from .facts import sections
-from .find import find_context, find_in
+from .find import Find, find_context, find_in
 from .frame import step_words, trail
 from .lens import LensPage, may_have_tokens
 from .lens_kinds import LENS_NAMES
@@ -73,18 +73,8 @@ def reading_context(
     branches = branches_of(trajectory) if trajectory is not None else []
     view = view_of(args)
     messages = branches[branch - 1].messages if branches and view != "tokens" else []
-    page = _page(messages, view, args)
     find = find_in(messages, args.get("find"), view)
-    kept = {
-        "branch": branch if args.get("branch") is not None else None,
-        "start": place(args.get("start")) or None,
-        "view": view if view != VIEWS[0] else None,
-        "lens": lens.lens if lens and args.get("lens") is not None else None,
-        "find": find.text if find else None,
-    }
-    links = Links(datasette, database, row, found.carried, **kept)
-    listed = around(branches, branch)
-    group = found.group
+    links = Links(datasette, database, row, found.carried, **_kept(args, branch, view, lens, find))
     return {
         "title": f"trajectory {row['id']}",
         "styles": ["lens.css"] if lens else [],
@@ -95,22 +85,36 @@ def reading_context(
             (row["run_id"], row["run"]),
             (row["step"],),
             row["prompt_group_id"],
-            group.prompt if group else None,
+            found.group.prompt if found.group else None,
         ),
-        "row": row,
-        "place": numbered(row["shard_file"], row["line"], row["item"]),
-        "group": group,
         **_found_context(found),
+        **_branches_context(branches, branch),
         "view": view,
         "unknown": unknown_views(args, lens),
         "lens": lens,
         "has_tokens": may_have_tokens(trajectory),
-        "page": page,
+        "page": _page(messages, view, args),
         "links": links,
         "here": links.here,
         **find_context(find, links.here(find=None, start=None)),
         "record_url": links.record,
-        "step_words": step_words(row["step"]),
+    }
+
+
+def _kept(args: MultiParams, branch: int, view: str, lens: LensPage | None, find: Find | None) -> dict[str, Any]:
+    """Return what the links of the page carry on of its address."""
+    return {
+        "branch": branch if args.get("branch") is not None else None,
+        "start": place(args.get("start")) or None,
+        "view": view if view != VIEWS[0] else None,
+        "lens": lens.lens if lens and args.get("lens") is not None else None,
+        "find": find.text if find else None,
+    }
+
+
+def _branches_context(branches: list[Branch], branch: int) -> dict[str, Any]:
+    listed = around(branches, branch)
+    return {
         "branch": branch,
         "tree": branch_tree(listed, branch) if len(branches) > 1 else [],
         "branches": listed,
@@ -119,9 +123,13 @@ def reading_context(
 
 
 def _found_context(found: Found) -> dict[str, Any]:
-    """Return what is around the messages: neighbours, episode, facts, errors and tools."""
-    trajectory = found.trajectory
+    """Return what is around the messages: the row, neighbours, episode, facts, errors and tools."""
+    row, trajectory = found.row, found.trajectory
     return {
+        "row": row,
+        "place": numbered(row["shard_file"], row["line"], row["item"]),
+        "step_words": step_words(row["step"]),
+        "group": found.group,
         "beside": found.beside,
         "order": found.order,
         "beside_groups": found.beside_groups,
@@ -130,8 +138,8 @@ def _found_context(found: Found) -> dict[str, Any]:
         "missing_rows": found.missing_rows,
         "episode": found.episode,
         "problem": found.problem,
-        "other": _other_end(found.row, found.group),
-        "sections": sections(found.row, trajectory.metadata if trajectory else None),
+        "other": _other_end(row, found.group),
+        "sections": sections(row, trajectory.metadata if trajectory else None),
         "errors": recorded_errors(trajectory.metadata.get("errors")) if trajectory else [],
         "tools": offered_tools(trajectory.tools) if trajectory else [],
         "tool_count": len(trajectory.tools) if trajectory else 0,
