@@ -11,13 +11,14 @@ from .addresses import export_url, group_url, overview_url, run_url, search_url,
 from .browse_config import browse_url, browsed_database
 from .drawings import cell, rate_cell
 from .figures import brief, counted, moment, number
-from .siblings import MARKS
 from .text import first_words
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
-STYLES = ("rltracer.css", "lists.css", "search.css")
+STYLES = ("rltracer.css", "lists.css", "forms.css")
+# Of each outcome: the class that colours it, its sign and its word.
+OUTCOMES = {1: ("pass", "✓", "passed"), 0: ("fail", "✗", "failed"), None: ("none", "–", "unscored")}
 
 
 async def render(
@@ -50,7 +51,7 @@ async def render(
         "moment": moment,
         "cell": cell,
         "rate_cell": rate_cell,
-        "marks": MARKS,
+        "outcomes": OUTCOMES,
         **context,
     }
     html = await datasette.render_template(f"rltracer/{template}", framed, request=request, view_name="rltracer")

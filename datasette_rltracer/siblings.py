@@ -1,4 +1,4 @@
-"""What the index knows about a trajectory besides its own row: the others of its prompt group and of its episode."""
+"""The trajectories beside one: those of its prompt group and of its episode, as the index knows them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ ENDS = """
 (select id from trajectories where prompt_group_id = :group and reward is not null order by reward, id desc limit 1)
     as worst
 """
-
-MARKS = {1: ("pass", "✓", "passed"), 0: ("fail", "✗", "failed"), None: ("none", "–", "unscored")}
 
 
 @dataclass(frozen=True)
