@@ -1,4 +1,4 @@
-"""Where the cells of an index's tables lead."""
+"""What the cells of an index's tables are shown as: where they lead, and long ones folded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from markupsafe import Markup
+
+from rltracer_sqlite.amounts import plural
 
 from .addresses import group_url, run_url, static_url, step_url, table_url, trajectory_url
 from .indexes import is_known_index, is_rollout_index
@@ -26,6 +28,8 @@ Address = Callable[["Datasette", str, TableRow], str | None]
 
 FIRST_AND_LAST = ("step_first", "step_last")
 LONGEST_CELL = 400  # characters; a preview has no more, a recorded id may
+FOLDED = {("runs", "mapping")}  # of many lines: the mapping of a run would fill the page of its table
+LONGEST_FOLDED = 20_000  # characters
 
 
 def table_styles(datasette: Datasette, database: str | None, view_name: str | None) -> list[str]:
@@ -127,14 +131,25 @@ LINKS: Mapping[tuple[str, str], Address] = {
 def cell_link(
     datasette: Datasette, database: str, table: str | None, column: str, row: TableRow, value: Any
 ) -> Awaitable[Markup | None] | None:
-    """Return a coroutine for a cell as a link, or None where the cell is not ours.
+    """Return a coroutine for a cell as a link or folded, or None where the cell is not ours.
 
     `table` is None on pages of arbitrary SQL, which can make up any row, so those never get a link.
     """
+    if (table, column) in FOLDED and isinstance(value, str):
+        return _folded(datasette, database, value)
     find_address = LINKS.get((table or "", column))
     if find_address is None or value is None:
         return None
     return _cell_link(datasette, database, find_address, row, value)
+
+
+async def _folded(datasette: Datasette, database: str, value: str) -> Markup | None:
+    if not await is_rollout_index(datasette, database):
+        return None
+    shown = value if len(value) <= LONGEST_FOLDED else f"{value[:LONGEST_FOLDED]}…"
+    return Markup("<details><summary>{}</summary><pre>{}</pre></details>").format(
+        plural(len(value.splitlines()), "line"), visible(shown)
+    )
 
 
 async def _cell_link(

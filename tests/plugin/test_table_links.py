@@ -120,6 +120,14 @@ async def test_a_hostile_cell_is_inert(folder):
     assert "RIGHT-TO-LEFT OVERRIDE" in cell(page, "preview")
 
 
+async def test_the_mapping_of_a_run_is_folded_and_inert(folder):
+    changed = with_change(folder, "update runs set mapping = '# <b>bold' || char(10) || 'name = \"mine\"'")
+    text = "<pre># &lt;b&gt;bold\nname = &#34;mine&#34;</pre>"
+    for path in ("/run/runs", "/run/runs/1"):
+        assert cell(await get(changed, path), "mapping") == f"<details><summary>2 lines</summary>{text}</details>"
+    assert (await changed.client.get("/run/runs.json?_shape=array")).json()[0]["mapping"] == '# <b>bold\nname = "mine"'
+
+
 async def test_links_work_below_a_base_url(serve):
     page = await get(serve(settings={"base_url": "/prefix/"}), "/run/trajectories?_size=1")
     assert cell(page, "uid").startswith(f'<a href="/prefix{PAGE}/1">')
