@@ -17,6 +17,8 @@ pytest.importorskip("moto", reason="moto is not installed: pip install 'datasett
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
+from tests.serving import PATIENCE
+
 BUCKET = "runs"
 # Whose signature it is counts for nothing here, but without one an object cannot be written again.
 SIGNED = "AWS4-HMAC-SHA256 Credential=id/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=x"
@@ -40,6 +42,7 @@ class S3Server:
         self.app = DomainDispatcherApplication(create_backend_app)
         self.requests: list[Request] = []
         self.fault: Fault | None = None
+        self.under_way, self.idle = 0, threading.Condition()
         self.server = make_server("127.0.0.1", 0, self._answer, threaded=True)
         self.endpoint = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
@@ -81,6 +84,12 @@ class S3Server:
             yield
         finally:
             self.fault = None
+            self._let_end()
+
+    def _let_end(self) -> None:
+        """Wait for the requests that nobody waits for any more: they are none of what comes next."""
+        with self.idle:
+            assert self.idle.wait_for(lambda: not self.under_way, PATIENCE)
 
     def _send(self, method: str, key: str, data: bytes | None = None) -> None:
         address = f"{self.endpoint}/{BUCKET}/{key}"
@@ -92,6 +101,16 @@ class S3Server:
         return urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def _answer(self, environ: dict[str, Any], respond: Respond) -> Iterable[bytes]:
+        with self.idle:
+            self.under_way += 1
+        try:
+            return self._answered(environ, respond)
+        finally:
+            with self.idle:
+                self.under_way -= 1
+                self.idle.notify_all()
+
+    def _answered(self, environ: dict[str, Any], respond: Respond) -> Iterable[bytes]:
         answer = self.fault(environ, respond) if self.fault else None
         body = b"".join(self.app(environ, respond) if answer is None else answer)
         method, key = environ["REQUEST_METHOD"], environ["PATH_INFO"].removeprefix(f"/{BUCKET}").strip("/")
