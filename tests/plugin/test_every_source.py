@@ -31,7 +31,6 @@ from rltracer_sqlite.sources.parquet_file import has_pyarrow
 from tests import layouts
 from tests.indexing import rows
 from tests.layouts.records import message, trace
-from tests.plugin_export.conftest import hooks  # noqa: F401  (the hooks of the exporter)
 from tests.table_decoding import READINGS
 from tests.table_rows import BAD, BAD_SPLIT, CONTEXT, GOOD_SPLIT, said, write_lines
 from tests.table_samples import SAMPLES

@@ -3,45 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from datasette import hookimpl
 from datasette.app import Datasette
-from datasette.plugins import pm
-
-from datasette_rltracer import charts
-from datasette_rltracer.facets import PassRateFacet
-from rltracer_sqlite.charts.data import provide_square_root
 
 from ..index_factory import make_index
-
-
-class Hooks:
-    """The hooks that these tests need, where the plugin's own module does not carry them yet."""
-
-    __name__ = "rltracer_charts_tests"
-
-    @hookimpl
-    def register_facet_classes(self):
-        return [PassRateFacet]
-
-    @hookimpl
-    def register_routes(self):
-        return charts.routes()
-
-    @hookimpl
-    def prepare_connection(self, conn):
-        provide_square_root(conn)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def hooks():
-    registered = [found for classes in pm.hook.register_facet_classes() for found in classes]
-    if PassRateFacet in registered:
-        yield
-        return
-    plugin = Hooks()
-    pm.register(plugin, "rltracer-charts-tests")
-    yield
-    pm.unregister(plugin)
 
 
 def rollouts(successes: int, scored: int, **columns):
