@@ -184,9 +184,7 @@ def test_a_source_of_local_files_gets_a_sentence(use: Callable[[Any], Any]) -> N
 
 def test_other_sources_are_asked_after_one_for_local_files(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe_file("/run/a.txt", b"{}")
-    monkeypatch.setattr(
-        "rltracer_sqlite.sources.references", lambda: [("local", "tests.remote.test_urls:LocalSource")]
-    )
+    monkeypatch.setattr("rltracer_sqlite.sources.references", lambda: [("local", "tests.remote.test_urls:LocalSource")])
     monkeypatch.setattr("rltracer_sqlite.sources._load", lambda *_: LocalSource())
     with pytest.raises(SourceError, match=r"no rollouts of a known format\. It holds: a\.txt"):
         source_for(RemoteRoot("memory://run"))
