@@ -47,8 +47,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     chunks, close, refusal = exporter.PreparedExport.chunks, stream.StreamingResponse._close, export_download.refusal
 
-    def counted(self: Any, kind: str = "jsonl") -> Iterator[bytes]:
-        for chunk in chunks(self, kind):
+    def counted(self: Any) -> Iterator[bytes]:
+        for chunk in chunks(self):
             running.chunks += 1
             yield chunk
 

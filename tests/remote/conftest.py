@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 PIECE = 64 << 10
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def server() -> Iterator[S3Server]:
+    """The server of all tests of a process: file systems of s3fs are kept, and each keeps the address it began with."""
     from tests.remote.s3_server import S3Server
 
     server = S3Server()
