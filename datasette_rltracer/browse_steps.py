@@ -97,7 +97,7 @@ async def _read_steps(
         database,
         Query(STEPS_READ, parameters),
         Query(RECORDS_READ, parameters),
-        Query(FILES.format(of_step="1", most=1), parameters),
+        Query(FILES.format(of_step="1", most=1, by="step"), parameters),
     )
     found: dict[int | None, dict[str, Any]] = {None: records.first(records=0)}
     for row in read.rows:

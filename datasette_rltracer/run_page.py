@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
+from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.states import COMPLETE, state_words
 
@@ -71,8 +72,11 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
 def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer]) -> dict[str, Any]:
     """Return the rows of the lists with their addresses and drawings."""
     where, envs = (datasette, database), lists["envs"]
+    why = {(file["step"], file["split"]): trouble(file) for file in lists["empty"].rows}
     return {
-        "steps": [_step(*where, run, row) for row in lists["steps"].rows],
+        "steps": [
+            {**_step(*where, run, row), "why": why.get((row["step"], row["split"]))} for row in lists["steps"].rows
+        ],
         "envs": [_env(*where, run, row) for row in envs.rows],
         "prompts_found": {name: _prompts(*where, run, lists[name]) for name in ("hardest", "easiest")},
         "errors": [_error(*where, run, row) for row in lists["errors"].rows],

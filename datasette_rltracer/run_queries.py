@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 
 from .queries import Query
@@ -34,8 +35,9 @@ select
 from runs r where r.id = :run_id
 """
 
+STEPS_IN_ORDER = "order by s.step is null, s.step desc, s.split = 'train' desc, s.split limit {size} offset {start}"
 # A step without a number comes last. Whether a step gives a signal is counted from its groups.
-STEPS = """
+STEPS = f"""
 with signals as (
     select step, split, sum(zero_variance) as zero_signal, count(zero_variance) as judged
     from prompt_groups where run_id = :run_id group by step, split
@@ -49,8 +51,9 @@ select
     ) end as gone
 from steps s left join signals g on g.step is s.step and g.split is s.split
 where s.run_id = :run_id
-order by s.step is null, s.step desc, s.split = 'train' desc, s.split limit {size} offset {start}
+{STEPS_IN_ORDER}
 """
+EMPTY = empty_query(f"(select * from steps s where run_id = :run_id {STEPS_IN_ORDER})")
 
 # How many of a group's trajectories have a reward is not stored, so the means are those of the sums behind the curves.
 ENVS = """
@@ -110,6 +113,7 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
     """Return the queries of the page's lists by their names."""
     texts = {
         "steps": STEPS.format(size=STEPS_ON_A_PAGE, start=start),
+        "empty": EMPTY.format(size=STEPS_ON_A_PAGE, start=start),
         "envs": ENVS.format(most=MOST_ENVS),
         "hardest": PROMPTS.format(half="<=", order="", most=MOST_PROMPTS),
         "easiest": PROMPTS.format(half=">", order=" desc", most=MOST_PROMPTS),

@@ -70,7 +70,7 @@ def page_queries(run: int, step: int | None, selection: Selection, start: int, s
         groups_query(selection, start, size),
         buckets_query(selection),
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
-        Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD), {"run_id": run}),
+        Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD, by="step"), {"run_id": run}),
         Query(GONE.format(step=literal), {"run_id": run}),
     ]
 

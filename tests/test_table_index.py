@@ -90,7 +90,8 @@ def test_rows_that_files_repeat_are_counted_once_and_told(tmp_path: Path) -> Non
     write_parquet(root / "completions_00003.parquet", later[0:1])  # equal to a row of the first file, by chance
     index(database, root)
     assert rows(database, "select step, count(*) from trajectories group by step") == [(1, 3), (2, 1), (3, 1)]
-    assert "whose end it repeats: the first 2 rows" in value(database, "select reason from problems")
+    told = "2 rows from here on repeat the end of completions_00001.parquet, the file before this one, and are counted"
+    assert rows(database, "select reason from problems") == [(f"{told} once",)]
 
 
 def test_a_rewritten_file_replaces_its_rows_and_keeps_their_ids(tmp_path: Path) -> None:

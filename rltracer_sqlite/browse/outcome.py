@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..amounts import plural
+from ..amounts import plural, ranges
+from ..index.derived import StepKey
 from .steps import ALL_STEPS, NO_STEP, parse_step
 
 MOST_TOLD = 3  # files
 LONGEST_REASON = 300
 
 # A file's own problem (it has no line) is why all of it is missing; else the first line that could not be read.
-# The steps of the places, each with its number of files of that kind and those of them that say most.
+# The steps of the places, each with its number of files of that kind and those of them that say most. Of a file whose
+# records repeat those of others: how many do, and of which steps these are (the first of them, as JSON).
 FILES = """
 with troubled as (
     select
-        id, path, file, step, state, size, problems, count(*) over (partition by step) as files,
-        row_number() over (partition by step order by state = 'unread' desc, problems = 0, path) as place
-    from shards s where run_id = :run_id and state <> 'gone' and (state = 'unread' or records = 0) and {of_step}
+        id, path, file, step, split, state, size, problems, count(*) over (partition by {by}) as files,
+        row_number() over (partition by {by} order by state = 'unread' desc, problems = 0, path) as place
+    from shards s where run_id = :run_id and state <> 'gone' and {of_step} and (
+        state = 'unread' or records = 0
+        or (producer is null and not exists (select 1 from trajectories t where t.shard_id = s.id)))
 )
 select
-    s.id, s.file as path, s.step, s.state, s.size, s.files,
+    s.id, s.file as path, s.step, s.split, s.state, s.size, s.files,
+    (select count(*) from annotations a where a.shard_id = s.id and a.producer = 'copy') as copies,
+    (select json_group_array(step) from (
+        select distinct t.step from annotations a join trajectories t on t.id = a.trajectory_id
+        where a.shard_id = s.id and a.producer = 'copy' order by 1 limit 50
+    )) as copied_steps,
     (select p.line from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as line,
     (select p.reason from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as reason
 from troubled s where place <= {most} order by s.step, place
+"""
+# The steps and splits that were read and have no trajectory; those of the lists are put in the place of `steps`.
+EMPTY = """
+(ifnull(s.step, -1), ifnull(s.split, '')) in (
+    select ifnull(step, -1), ifnull(split, '') from {steps}
+    where run_id = :run_id and indexed_at is not null and trajectories = 0
+)
 """
 
 
@@ -50,12 +67,34 @@ def why_nothing_is_read(
     ).fetchone()
     if found[0]:
         return None
-    cursor = connection.execute(FILES.format(of_step=of_step, most=MOST_TOLD), asked)
-    names = [column[0] for column in cursor.description]
-    files = [dict(zip(names, row, strict=True)) for row in cursor][:MOST_TOLD]
+    files = _files(connection, FILES.format(of_step=of_step, most=MOST_TOLD, by="step"), asked)[:MOST_TOLD]
     what = {ALL_STEPS: "this run", NO_STEP: "these files"}.get(step, f"step {step}")
     left = [aside_in_words(why, count) for why, count in (aside or {}).items()]
     return " ".join([f"No trajectory of {what} was found.", *files_in_words(files), *left])
+
+
+def why_empty(connection: sqlite3.Connection, run_id: int) -> dict[StepKey, str]:
+    """Return of each (step, split) of a run that was read and has no trajectory what is known of the first file of it.
+
+    "" where all of its files gave some, of other steps or splits.
+    """
+    query = "select step, split from steps where run_id = ? and indexed_at is not null and trajectories = 0"
+    found = dict.fromkeys(connection.execute(f"{query} order by step is null, step, split", (run_id,)), "")
+    if found:
+        files = _files(connection, empty_query(), {"run_id": run_id})
+        found.update({(file["step"], file["split"]): trouble(file) for file in files})
+    return found
+
+
+def empty_query(steps: str = "steps") -> str:
+    """Return the query for the first file of each step and split that has no trajectory, of those in `steps`."""
+    return FILES.format(of_step=EMPTY.format(steps=steps), most=1, by="step, split")
+
+
+def _files(connection: sqlite3.Connection, query: str, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    cursor = connection.execute(query, asked)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def aside_in_words(why: str, count: int) -> str:
@@ -72,10 +111,24 @@ def files_in_words(files: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def file_trouble(file: Mapping[str, Any]) -> str:
     """Return what is known of a file that gave no trajectory, in one sentence that names it; `file` is as in FILES."""
-    reason = str(file["reason"])[:LONGEST_REASON].rstrip(".") if file["reason"] else _without_a_reason(file)
-    if file["line"] is not None:
-        reason = f"line {file['line']:,}: {reason}"
+    reason = trouble(file)
     return f"{reason}." if file["path"] in reason else f"{file['path']}: {reason}."
+
+
+def trouble(file: Mapping[str, Any]) -> str:
+    """Return what is known of a file that gave no trajectory, without its name; `file` is as in FILES."""
+    if file["copies"]:
+        return _repetition(file["copies"], json.loads(file["copied_steps"]))
+    reason = str(file["reason"])[:LONGEST_REASON].rstrip(".") if file["reason"] else _without_a_reason(file)
+    return reason if file["line"] is None else f"line {file['line']:,}: {reason}"
+
+
+def _repetition(records: int, steps: Sequence[int | None]) -> str:
+    numbers = ranges(step for step in steps if step is not None)
+    others = f"of step{'' if numbers.isdecimal() else 's'} {numbers}" if numbers else "of another file"
+    if records == 1:
+        return f"1 record repeats one {others}, where it is counted"
+    return f"{records:,} records repeat those {others}, where they are counted"
 
 
 def _without_a_reason(file: Mapping[str, Any]) -> str:

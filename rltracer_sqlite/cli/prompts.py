@@ -85,14 +85,16 @@ def identity(number: int | None) -> str:
 def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_json: bool) -> Iterator[str]:
     """Yield a line per prompt of a step, which is read first where it is not indexed. Raises SourceError for none."""
     groups, width = _prompts(adapter, step, among), screen_width()
+    if not groups:
+        yield from _say_nothing(adapter, step, width, as_json)
+        return
     if as_json:
         for key, preview, fact in groups:
             yield json_line({"step": step, "prompt": key, **fact, "preview": preview})
         return
     within = "" if step is None else f" in step {step}"
     splits = dict.fromkeys(fact["split"] for _, _, fact in groups if fact["split"] is not None)
-    order = ", in the order they were read" if groups else ""
-    said = f"{plural(len(groups), 'prompt')}{within}{order}{in_words(list(splits), among)}"
+    said = f"{plural(len(groups), 'prompt')}{within}, in the order they were read{in_words(list(splits), among)}"
     yield from wrapped(printable(said), width)
     yield from wrapped(printable(scoring(adapter, [fact for _, _, fact in groups])), width)
     head = f"{'split':5}  {'trajectories':>12}  {'pass rate':>9}  {'reward':>7}  preview"
@@ -102,6 +104,25 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
         names = f"{identity(fact['prompt_id']):>6}  {cell(key[:SHORT_KEY], SHORT_KEY)}  {cell(fact['split'], 5)}"
         yield cut(f"  {names}  {fact['trajectories']:12,}  {rates}  {preview}", width)
     yield from gone_lines(adapter, width, among, step)
+
+
+def _say_nothing(adapter: IndexedAdapter, step: int | None, width: int, as_json: bool) -> Iterator[str]:
+    """Yield why there is no prompt in a step; beside JSON it is said on stderr."""
+    from ..browse.outcome import why_nothing_is_read
+    from ..browse.steps import step_key
+    from ..index.queries import step_scores
+
+    where = (adapter.connection, adapter.run_id)
+    if step is not None and step_scores(*where, step) is None and not adapter.refreshes:
+        why: str | None = f"Step {step} has not been read yet: rltracer-index reads it."
+    else:
+        why = why_nothing_is_read(*where, step_key(step))
+    lines = wrapped(printable(why or f"0 prompts{'' if step is None else f' in step {step}'}."), width)
+    if not as_json:
+        yield from lines
+        return
+    for line in lines:
+        click.echo(line, err=True)
 
 
 def trajectories_of(

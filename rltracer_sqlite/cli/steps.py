@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import plural
+from ..amounts import plural, ranges
 from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
 from .covered import in_words, refuse_nothing, scoring
 from .prompts import prompts_of_step, step_words
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
 
+MOST_REASONS = 3  # why steps have no trajectory
 FACTS = ("split", "trajectories", "scored", "prompt_groups", "pass_rate", "reward_mean", "gone")
 
 
@@ -48,8 +49,32 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     if any(fact["trajectories"] is None for fact in places):
         how = "--step N reads one, " if adapter.refreshes else ""
         yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)
+    yield from _empty_lines(adapter, places, width)
     if steps == [None]:
         yield from prompts_of_step(adapter, None, among, as_json=False)
+
+
+def _empty_lines(adapter: IndexedAdapter, places: list[dict[str, Any]], width: int) -> Iterator[str]:
+    """Yield why steps that were read have no trajectory, those with the same reason together."""
+    empty = {(fact["step"], fact["split"]) for fact in places if fact["trajectories"] == 0}
+    if not empty:
+        return
+    from ..browse.outcome import why_empty
+
+    alike: dict[tuple[str | None, str], list[int | None]] = {}
+    for (step, split), why in why_empty(adapter.connection, adapter.run_id).items():
+        if (step, split) in empty:
+            alike.setdefault((split, why), []).append(step)
+    for (split, why), steps in list(alike.items())[:MOST_REASONS]:
+        where = f"{_in_steps(steps)}{f' ({split})' if split is not None else ''}"
+        yield from wrapped(printable(f"No trajectory {where}{f': {why}' if why else ''}."), width)
+    if more := sum(map(len, list(alike.values())[MOST_REASONS:])):
+        yield from wrapped(f"{plural(more, 'more step')} without a trajectory: --step N says why.", width)
+
+
+def _in_steps(steps: list[int | None]) -> str:
+    numbers = ranges(step for step in steps if step is not None)
+    return f"in step{'' if numbers.isdecimal() else 's'} {numbers}" if numbers else "without a step"
 
 
 def run_caption(adapter: IndexedAdapter, said: str, width: int) -> Iterator[str]:

@@ -38,7 +38,7 @@ from .plan import (
 from .rows import RunWriter
 from .scanning import scanning
 from .stale import drop_stale, forget_findings
-from .statistics import refresh_steps, utc_now
+from .statistics import note_read_steps, refresh_steps, utc_now
 
 Progress = Callable[[int, int], None]  # bytes read so far, never fewer than before, and bytes to read
 
@@ -82,6 +82,7 @@ def refresh_run(
     done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
     done.gone = mark_gone(connection, run_id, {shard.path for shard in shards})
     discover_steps(connection, run_id, shards)
+    note_read_steps(connection, run_id)
     _note_states(connection, done)
     if discover_only:
         return done
@@ -214,6 +215,8 @@ class Reading:
                 self.writer.touched_steps |= steps
             _close_shard(self.connection, self.job, self.state, self.note, self.is_known_other)
             self.writer.count_steps()
+            shard = self.job.shard
+            note_read_steps(self.connection, self.writer.run_id, (shard.step, shard.split))
 
     def _was_replaced(self) -> bool:
         """Say whether another file has taken the place of the one that was read, or it is shorter than what was."""

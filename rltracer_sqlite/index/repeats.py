@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 from ..sources.base import Entry, Problem
 
+LATER_LINE = "a later line"
+OF_LINES = "by its last line"
+OF_FILES = "in the latest step that has it, and there by the last of its files"
+
 
 class Existing(NamedTuple):
     """What the index already knows of a uid."""
@@ -17,7 +21,9 @@ class Existing(NamedTuple):
     prompt_group_id: int | None
     step: int | None
     split: str | None
+    line: int
     byte_offset: int
+    byte_length: int
 
 
 class Place(NamedTuple):
@@ -26,15 +32,25 @@ class Place(NamedTuple):
     path: str
     file: str
     producer: str | None = None
+    step: int | None = None
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """What is the greatest for the shard that has the row."""
+        return -1 if self.step is None else self.step, self.path
 
 
 @dataclass
 class Sorted:
-    """Entries whose row belongs to a shard, copies of records that belong elsewhere, and rows that move to it."""
+    """Entries whose row belongs to a shard, copies of records that belong elsewhere, and rows that move to it.
+
+    `repeats` are the records that are not counted: (number of their shard, what is told of them).
+    """
 
     mine: list[Entry] = field(default_factory=list)
     copies: list[Entry] = field(default_factory=list)
     moving: list[int] = field(default_factory=list)
+    repeats: list[tuple[int, Problem]] = field(default_factory=list)
 
 
 def sort_out(
@@ -43,13 +59,12 @@ def sort_out(
     shard_id: int,
     places: Mapping[int, Place],
     gone: Collection[int],
-    repeated: list[Problem],
 ) -> Sorted:
     """Part the entries whose row belongs to this shard from copies of records that belong elsewhere.
 
     A complete record comes before the copy under effective/, and a file that is there before one that is gone.
-    Of two files that hold the same record the later path has the row, whichever was read first; that is told in
-    `repeated`.
+    Of two files that hold the same record that of the later step has the row, of the same step the later path,
+    whichever was read first; of the other record it is told that it repeats one.
     """
     found, here = Sorted(), places[shard_id]
     for entry in entries:
@@ -58,13 +73,15 @@ def sort_out(
             found.mine.append(entry)
             continue
         there = places.get(known.shard_id)
-        is_later = here.path > (there.path if there else "")
+        is_later = there is None or here.order > there.order
         if here.producer is None and (there is None or there.producer is None):
-            repeated.append(_repeats(entry, there.file if there else "another file"))
             if is_later:
+                found.repeats.append((known.shard_id, _repeats(entry.uid, known, here.file, OF_FILES)))
                 found.mine.append(entry)
                 found.moving.append(known.id)
             else:
+                other = there.file if there else "another file"
+                found.repeats.append((shard_id, _repeats(entry.uid, entry, other, OF_FILES)))
                 found.copies.append(entry)
         elif here.producer is None or (there is not None and there.producer is not None and is_later):
             found.mine.append(entry)
@@ -77,22 +94,28 @@ def distinct(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     if len(last) == len(entries):
         return entries, []
     earlier = [entry for entry in entries if last[entry.uid] is not entry]
-    return list(last.values()), [_repeats(entry, "a later line") for entry in earlier]
+    return list(last.values()), [_repeats(entry.uid, entry, LATER_LINE, OF_LINES) for entry in earlier]
 
 
 def seen_before(
     entries: list[Entry], existing: Mapping[str, Existing], shard_id: int, seen: set[int] | None
 ) -> list[Problem]:
-    """Tell the ids that stood in an earlier part of the same shard."""
+    """Tell the records in an earlier part of the same shard whose ids stand again here."""
     found = []
     for entry in entries:
         known = existing.get(entry.uid)
         stood = known is not None and known.shard_id == shard_id and known.byte_offset < entry.byte_offset
         if known is not None and stood and (seen is None or known.id in seen):
-            found.append(_repeats(entry, "an earlier line"))
+            found.append(_repeats(entry.uid, known, LATER_LINE, OF_LINES))
     return found
 
 
-def _repeats(entry: Entry, other: str) -> Problem:
-    reason = f"the id {entry.uid[:80]} stands again in {other}; a trajectory is counted once"
-    return Problem(entry.line, entry.byte_offset, entry.byte_length, reason)
+def repeats_of(uid: str) -> str:
+    """Return how the reasons begin that are told of records of this id."""
+    return f"the id {uid[:80]} stands again in"
+
+
+def _repeats(uid: str, where: Entry | Existing, other: str, which: str) -> Problem:
+    """Return what is told of a record that is not counted, as another one of the same id is."""
+    reason = f"{repeats_of(uid)} {other[:200]}; a trajectory is counted once, {which}"
+    return Problem(where.line, where.byte_offset, where.byte_length, reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from operator import attrgetter
 
 from ..sources.base import Entry, Problem, Shard, Update
@@ -37,7 +38,7 @@ class RunWriter:
         self.replaced = False  # has a row been written over?
         self.touched_steps: set[StepKey] = set()  # whose numbers are to be recomputed at the end of a file
         self.rule = RunRule(connection, run_id)
-        shards = connection.execute("select id, path, file, producer from shards where run_id = ?", (run_id,))
+        shards = connection.execute("select id, path, file, producer, step from shards where run_id = ?", (run_id,))
         self.places = {shard_id: Place(*place) for shard_id, *place in shards}
         self.gone = {row[0] for row in connection.execute("select id from shards where state = 'gone'")}
         self.has_annotations = bool(
@@ -60,20 +61,21 @@ class RunWriter:
         has grown, all of whose rows were seen. The numbers of steps are kept up to date, but with the last batch:
         `count_steps` follows.
         """
-        self.places[shard_id] = Place(shard.path, shard.file, shard.producer)
+        self.places[shard_id] = Place(shard.path, shard.file, shard.producer, shard.step)
         self.gone.discard(shard_id)
         if shard.producer == "effective":
             updates = [*updates, *(_as_update(entry, shard) for entry in entries)]
         records, repeated = distinct(entries)
         existing = self._existing([entry.uid for entry in records])
         repeated += seen_before(records, existing, shard_id, seen)
-        found = sort_out(records, existing, shard_id, self.places, self.gone, repeated)
+        found = sort_out(records, existing, shard_id, self.places, self.gone)
         if found.moving:
             keep_place(self.connection, found.moving)
         held, touched_groups, gone = self._write_trajectories(shard_id, found.mine, existing, is_last)
         self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in found.mine])
         insert_copies(self.connection, self.run_id, shard_id, found.copies)
-        self._write_problems(shard_id, [*problems, *repeated])
+        told = [(shard_id, problem) for problem in (*problems, *repeated)]
+        self._write_problems([*told, *found.repeats])
         refresh_groups(self.connection, touched_groups)
         if not is_last:
             add_to_steps(self.connection, self.run_id, gone, sums_of(self.connection, held))
@@ -84,15 +86,16 @@ class RunWriter:
         refresh_steps(self.connection, self.run_id, self.touched_steps)
         self.touched_steps.clear()
 
-    def _write_problems(self, shard_id: int, problems: list[Problem]) -> None:
+    def _write_problems(self, problems: list[tuple[int, Problem]]) -> None:
         # Counted at once, so that a reading which is stopped has told what it had found by then.
         self.connection.executemany(
             "insert into problems (shard_id, line, byte_offset, byte_length, reason) values (?, ?, ?, ?, ?)",
-            [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for p in problems],
+            [(shard_id, p.line, p.byte_offset, p.byte_length, p.reason[:500]) for shard_id, p in problems],
         )
-        if problems:
-            counted = len(problems), shard_id
-            self.connection.execute("update shards set problems = problems + ? where id = ?", counted)
+        self.connection.executemany(
+            "update shards set problems = problems + ? where id = ?",
+            [(count, shard_id) for shard_id, count in Counter(shard_id for shard_id, _ in problems).items()],
+        )
 
     def _write_trajectories(
         self, shard_id: int, entries: list[Entry], existing: dict[str, Existing], is_last: bool
@@ -140,7 +143,7 @@ class RunWriter:
     def _existing(self, uids: list[str]) -> dict[str, Existing]:
         rows = self.connection.execute(
             """
-            select uid, id, shard_id, prompt_group_id, step, split, byte_offset from trajectories
+            select uid, id, shard_id, prompt_group_id, step, split, line, byte_offset, byte_length from trajectories
             where run_id = ? and uid in (select value from json_each(?))
             """,
             (self.run_id, json.dumps(uids)),

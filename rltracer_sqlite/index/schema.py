@@ -22,13 +22,14 @@ create table runs (
     indexed_at text                    -- when the run was last indexed, UTC
 ) strict;
 
--- One training step of a run, per split. Null statistics: discovered, but not read yet.
+-- One training step of a run, per split. One that was read and has no trajectory has no record, or only such as are
+-- counted in other steps.
 create table steps (
     id integer primary key,            -- the row's number
     run_id integer not null references runs(id), -- the run
     step integer,                      -- the step's number; null for a source without steps, such as an evaluation
     split text,                        -- train, eval, or null where nothing says which
-    indexed_at text,                   -- when the step was last read, UTC; null: discovered, not read
+    indexed_at text,                   -- when the step was last read, UTC; null: discovered, but not read yet
     trajectories integer not null default 0,  -- how many trajectories
     prompt_groups integer not null default 0, -- how many prompt groups
     scored integer not null default 0,        -- trajectories that passed or failed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from .annotations import forget_annotations, overlay
+from .annotations import COPY, forget_annotations, overlay
 from .derived import StepKey
+from .repeats import repeats_of
 from .statistics import refresh_groups
 from .words import forget_words
 
@@ -20,12 +21,13 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
     ).fetchall()
     stale = [row for row in rows if row[0] not in held]
     removed = []
-    for identity, _, _, _, _ in stale:
+    for identity, uid, _, _, _ in stale:
         other = connection.execute(
             """
-            select shard_id, byte_offset, byte_length, line, item from annotations
-            where trajectory_id = ? and producer in ('effective', 'copy') and shard_id <> ?
-            order by producer, id desc limit 1
+            select a.id, a.shard_id, a.byte_offset, a.byte_length, a.line, a.item
+            from annotations a join shards s on s.id = a.shard_id
+            where a.trajectory_id = ? and a.producer in ('effective', 'copy') and a.shard_id <> ?
+            order by a.producer, s.step desc, s.path desc, a.id desc limit 1
             """,
             (identity, shard_id),
         ).fetchone()
@@ -33,8 +35,9 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
             connection.execute(
                 "update trajectories set shard_id = ?, byte_offset = ?, byte_length = ?, line = ?, item = ?"
                 " where id = ?",
-                (*other, identity),
+                (*other[1:], identity),
             )
+            _forget_repeat(connection, other[0], other[1], uid)
         else:
             connection.execute("update annotations set trajectory_id = null where trajectory_id = ?", (identity,))
             connection.execute("delete from trajectories where id = ?", (identity,))
@@ -43,6 +46,21 @@ def drop_stale(connection: sqlite3.Connection, run_id: int, shard_id: int, held:
     refresh_groups(connection, {row[2] for row in stale if row[2] is not None})
     overlay(connection, run_id, [row[1] for row in stale])
     return len(removed), {(row[3], row[4]) for row in stale}
+
+
+def _forget_repeat(connection: sqlite3.Connection, annotation_id: int, shard_id: int, uid: str) -> None:
+    """Forget that a record repeats another one, where the row is now its own."""
+    connection.execute("delete from annotations where id = ? and producer = ?", (annotation_id, COPY))
+    beginning = repeats_of(uid)
+    told = connection.execute(
+        """
+        delete from problems where id = (
+            select id from problems where shard_id = ? and substr(reason, 1, ?) = ? order by id desc limit 1
+        )
+        """,
+        (shard_id, len(beginning), beginning),
+    )
+    connection.execute("update shards set problems = problems - ? where id = ?", (told.rowcount, shard_id))
 
 
 def forget_findings(connection: sqlite3.Connection, shard_id: int) -> None:

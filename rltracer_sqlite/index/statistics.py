@@ -60,6 +60,27 @@ def refresh_steps(connection: sqlite3.Connection, run_id: int, keys: Iterable[St
         write_step(connection, run_id, key, refresh_step_values(connection, run_id, *key))
 
 
+def note_read_steps(connection: sqlite3.Connection, run_id: int, key: StepKey | None = None) -> None:
+    """Note that a (step, split) of a run whose files were read is read, or all such (None), also without a trajectory.
+
+    One has none where its records all repeat those of others. With a trajectory it is read as soon as that is counted.
+    """
+    of_step = "1" if key is None else "ifnull(step, -1) = ifnull(:step, -1) and ifnull(split, '') = ifnull(:split, '')"
+    step, split = key or (None, None)
+    asked = {"run": run_id, "step": step, "split": split, "now": utc_now()}
+    unread = f"select id from steps where run_id = :run and indexed_at is null and {of_step}"
+    if not connection.execute(f"{unread} limit 1", asked).fetchone():
+        return
+    files_read = f"""
+        select ifnull(step, -1), ifnull(split, '') from shards where run_id = :run and {of_step}
+        group by 1, 2 having sum(state in ('reading', 'unread')) = 0
+    """
+    read = f"{unread} and (ifnull(step, -1), ifnull(split, '')) in ({files_read})"
+    # Asked before it is written: of a run that is looked at every other second there is nothing to be written.
+    if connection.execute(f"{read} limit 1", asked).fetchone():
+        connection.execute(f"update steps set indexed_at = :now where id in ({read})", asked)
+
+
 def write_step(connection: sqlite3.Connection, run_id: int, key: StepKey, sums: StepSums) -> None:
     """Write the numbers of a step and split; one that never had a trajectory keeps its nulls."""
     if sums.trajectories:
@@ -81,7 +102,7 @@ def write_step(connection: sqlite3.Connection, run_id: int, key: StepKey, sums: 
     # A step that was discovered by its folder gets the split of its records when it is read.
     connection.execute(
         f"""
-        delete from steps where {where} and split is null and indexed_at is null and exists (
+        delete from steps where {where} and split is null and trajectories = 0 and exists (
             select 1 from steps s
             where s.run_id = steps.run_id and ifnull(s.step, -1) = ifnull(steps.step, -1) and s.trajectories > 0)
         """,

@@ -39,10 +39,11 @@ def table_findings(
     if shard.layout == "sqlite":
         yield from scan.sqlite(root, shard.path, mapping.table)
         return
-    repeated = repeated_rows(root, shard.path, shard.beside[-1], mapping) if shard.beside else 0
+    before = shard.beside[-1] if shard.beside else ""
+    repeated = repeated_rows(root, shard.path, before, mapping) if before else 0
     with open_shard(root, shard.path) as reader:
         if shard.layout == "parquet":
-            yield from scan.parquet(reader, shard.path, repeated)
+            yield from scan.parquet(reader, shard.path, repeated, before)
         elif shard.layout == "json" and is_array(reader):
             yield from scan.array(reader)
         else:
@@ -92,7 +93,7 @@ class _Scan:
                 yield Problem(number, *place, f"an element larger than {MAX_RECORD_BYTES >> 20:,} MiB")
         yield Position(reader.size(), number)
 
-    def parquet(self, reader: ByteReader, name: str, repeated: int) -> Iterator[Finding]:
+    def parquet(self, reader: ByteReader, name: str, repeated: int, before: str) -> Iterator[Finding]:
         size, number = reader.size(), 0
         try:
             for row in parquet_rows(reader, name):
@@ -103,8 +104,9 @@ class _Scan:
         except ParquetError as error:
             yield Problem(number + 1, 0, size, f"not readable from row {number + 1:,} on: {error}")
         if repeated:
-            what = f"counted in the file before this one, whose end it repeats: the first {plural(repeated, 'row')}"
-            yield Problem(1, 0, size, what)
+            repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
+            rows = f"{plural(repeated, 'row')} from here on {repeat} the end of {before[:200]}"
+            yield Problem(1, 0, size, f"{rows}, the file before this one, and {are} counted once")
         yield Position(size, number)
 
     def sqlite(self, root: Root, path: str, table: str | None) -> Iterator[Finding]:

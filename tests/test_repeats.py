@@ -1,0 +1,185 @@
+"""Records that stand in several files: which of them is counted, that the others are told, and that all are read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.sources.prime_rl import scan
+from rltracer_sqlite.stopping import Stopped
+from tests.commands import indexed, rltracer
+from tests.indexing import dump, index, rows, value
+from tests.layouts import append, line, message, trace
+from tests.table_rows import CONTEXT, write_parquet
+
+TRACES = "rollouts/step_{}/train/all/traces.jsonl"
+LAST = 12  # step; the path of step 9 is behind its path
+PLACES = "select uid, t.step, s.path, t.line from trajectories t join shards s on s.id = t.shard_id order by uid"
+TOLD = "select s.step, p.line, p.byte_offset from problems p join shards s on s.id = p.shard_id order by 1, 2"
+
+
+def record(uid: str, **extra: Any) -> dict[str, Any]:
+    return trace([message("user", "6 * 7?"), message("assistant", "42")], id=uid, rewards={"r": 1.0}, **extra)
+
+
+def copy_of_a_step(root: Path, steps: Sequence[int], uids: str = "abcd") -> Path:
+    for step in steps:
+        append(root / TRACES.format(step), *map(record, uids))
+    return root
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return copy_of_a_step(tmp_path / "run", range(1, LAST + 1))
+
+
+def facts(place: Path) -> list[tuple[Any, ...]]:
+    listed = map(json.loads, rltracer("inspect", place, "--json").stdout.splitlines())
+    return [(fact["step"], fact["split"], fact["trajectories"]) for fact in listed]
+
+
+@pytest.mark.parametrize("order", [[*range(1, LAST + 1)], [*range(LAST, 0, -1)], [9, 12, 1, 10, 11, *range(2, 9)]])
+def test_the_latest_step_has_the_row_whatever_is_read_first(run: Path, tmp_path: Path, order: list[int]) -> None:
+    database = tmp_path / "x.sqlite"
+    for step in order:
+        index(database, run, steps=lambda number, step=step: number == step)
+    assert rows(database, PLACES) == [
+        (uid, LAST, TRACES.format(LAST), number) for number, uid in enumerate("abcd", start=1)
+    ]
+    # Of every other record it is told that it is not counted, where it stands.
+    assert [row[:2] for row in rows(database, TOLD)] == [(s, n) for s in range(1, LAST) for n in (1, 2, 3, 4)]
+    assert value(database, "select sum(problems) from shards") == 4 * (LAST - 1)
+    assert rows(database, "select step, trajectories from steps order by step")[-2:] == [(LAST - 1, 0), (LAST, 4)]
+    assert value(database, "select count(*) from unread_steps") == 0
+
+
+def test_of_one_step_the_last_path_has_the_row(tmp_path: Path, database: Path) -> None:
+    for name in ("a", "b"):
+        append(tmp_path / "run" / f"rollouts/step_1/train/all/{name}.jsonl", record("one"))
+    index(database, tmp_path / "run")
+    assert [path for _, _, path, _ in rows(database, PLACES)] == ["rollouts/step_1/train/all/b.jsonl"]
+    assert value(database, "select reason from problems") == (
+        "the id one stands again in rollouts/step_1/train/all/b.jsonl; a trajectory is counted once, "
+        "in the latest step that has it, and there by the last of its files"
+    )
+
+
+@pytest.mark.parametrize("records", [1, 2, 100])
+def test_within_a_file_the_last_line_has_the_row_wherever_commits_are(
+    tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch, records: int
+) -> None:
+    monkeypatch.setattr(scan, "COMMIT_RECORDS", records)
+    append(tmp_path / "run" / TRACES.format(1), *map(record, "abacb"))
+    index(database, tmp_path / "run")
+    assert [row[3] for row in rows(database, PLACES)] == [3, 5, 4]
+    assert [row[1] for row in rows(database, TOLD)] == [1, 2]
+    reason = value(database, "select reason from problems limit 1")
+    assert reason == "the id a stands again in a later line; a trajectory is counted once, by its last line"
+
+
+@pytest.mark.parametrize("commits", [1, 6, 15])
+def test_a_reading_that_is_stopped_ends_as_one_that_is_not(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    monkeypatch.setattr(scan, "COMMIT_RECORDS", 3)
+    whole, database, left = tmp_path / "whole.sqlite", tmp_path / "x.sqlite", [commits]
+
+    def stop(*_: int) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        index(database, run, progress=stop)
+    index(database, run)
+    index(whole, run)
+    ended, undisturbed = ([row for row in dump(one) if "sqlite_stat" not in row] for one in (database, whole))
+    assert ended == undisturbed
+
+
+def test_every_step_is_read_and_those_without_a_trajectory_say_why(run: Path, database: Path) -> None:
+    assert indexed(database, run).returncode == 0
+    assert facts(database) == [(step, "train", 4 * (step == LAST)) for step in range(1, LAST + 1)]
+    listed = rltracer("inspect", database)
+    assert "not been read" not in listed.stdout
+    assert "not read yet" not in listed.stderr
+    said = " ".join(listed.stdout.split())
+    assert "No trajectory in steps 1–11 (train): 4 records repeat those of step 12, where they are counted." in said
+    assert "read to the end, 44 problems" in rltracer("runs", database).stdout
+
+
+def test_a_list_of_prompts_that_is_empty_says_why(run: Path, database: Path) -> None:
+    indexed(database, run)
+    why = (
+        "No trajectory of step 9 was found. rollouts/step_9/train/all/traces.jsonl: 4 records repeat those of "
+        "step 12, where they are counted."
+    )
+    assert " ".join(rltracer("inspect", database, "--step", 9).stdout.split()) == why
+    done = rltracer("inspect", database, "--step", 9, "--json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert why in " ".join(done.stderr.split())
+
+
+def test_steps_that_were_not_read_are_not_read(run: Path, database: Path) -> None:
+    indexed(database, run, "--steps", "10-12")
+    assert rltracer("inspect", database).stderr.endswith("9 of 12 steps not read yet.\n")
+    said = rltracer("inspect", database, "--step", 9).stdout
+    assert said == "Step 9 has not been read yet: rltracer-index reads it.\n"
+    # Of a folder each step is read when it is asked for.
+    rltracer("inspect", run, "--step", 12)
+    rltracer("inspect", run, "--step", 3)
+    assert [number for number, _, count in facts(run) if count is not None] == [3, 12]
+
+
+def test_a_step_whose_file_cannot_be_read_is_not_read(tmp_path: Path, database: Path) -> None:
+    run = copy_of_a_step(tmp_path / "run", [1])
+    (run / TRACES.format(2)).parent.mkdir(parents=True)
+    (run / TRACES.format(2)).symlink_to(tmp_path / "nowhere")
+    index(database, run)
+    assert rows(database, "select state from shards order by step") == [("complete",), ("unread",)]
+    assert rows(database, "select step from unread_steps") == [(2,)]
+
+
+def test_an_index_of_an_earlier_version_learns_that_they_were_read(run: Path, database: Path) -> None:
+    index(database, run)
+    whole = dump(database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("update steps set indexed_at = null where trajectories = 0")
+        connection.commit()
+    assert value(database, "select count(*) from unread_steps") == LAST - 1
+    index(database, run)
+    assert dump(database) == whole
+
+
+def test_a_copy_whose_other_record_goes_is_counted_and_repeats_nothing(run: Path, database: Path) -> None:
+    index(database, run)
+    ids = rows(database, "select uid, id from trajectories order by uid")
+    (run / TRACES.format(LAST)).write_bytes(b"".join(line(record(uid)) for uid in "ab"))
+    index(database, run)
+    assert rows(database, "select uid, id from trajectories order by uid") == ids
+    assert [path for _, _, path, _ in rows(database, PLACES)] == [TRACES.format(step) for step in (12, 12, 11, 11)]
+    assert [row[1] for row in rows(database, TOLD) if row[0] == 11] == [1, 2]
+    assert rows(database, "select problems from shards where step in (10, 11, 12) order by step") == [(4,), (2,), (0,)]
+
+
+def test_rows_that_repeat_the_file_before_are_read(tmp_path: Path, database: Path) -> None:
+    pytest.importorskip("pyarrow")
+    made = [{"prompt": CONTEXT, "completion": [message("assistant", str(n))], "r": 1.0} for n in range(4)]
+    for step in (10, 20):
+        write_parquet(tmp_path / "run" / f"completions_{step:05}.parquet", [{"step": step, **one} for one in made])
+    indexed(database, tmp_path / "run")
+    assert facts(database) == [(10, None, 4), (20, None, 0)]
+    why = (
+        "line 1: 4 rows from here on repeat the end of completions_00010.parquet, the file before this one, "
+        "and are counted once."
+    )
+    assert f"No trajectory in step 20: {why}" in " ".join(rltracer("inspect", database).stdout.split())
+    asked = rltracer("inspect", database, "--step", 20)
+    assert " ".join(asked.stdout.split()).endswith(f"completions_00020.parquet: {why}")
+    assert "not read yet" not in asked.stderr
