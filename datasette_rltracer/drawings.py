@@ -109,6 +109,14 @@ def cell(value: float | None, missing: str = "–") -> Markup:
     return Markup(f'<span class="muted">{missing}</span>') if words is None else Markup(words)
 
 
+def reward_cell(mean: float | None, rewarded: int, scored: int, missing: str = "–") -> Markup:
+    """Return a mean reward, with how many trajectories it is over where the pass rate beside it is over others."""
+    if not rewarded or rewarded == scored:
+        return cell(mean, missing)
+    title = "the trajectories that have a reward"
+    return cell(mean, missing) + Markup(f' <span class="muted" title="{title}">over {number(rewarded)}</span>')
+
+
 def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
     """Return a pass rate with what it is a share of."""
     if not scored:

@@ -9,7 +9,7 @@ from datasette.utils.asgi import Request, Response
 
 from .addresses import export_url, group_url, overview_url, run_url, search_url, static_url, step_url
 from .browse_config import browse_url, browsed_database
-from .drawings import cell, rate_cell
+from .drawings import cell, rate_cell, reward_cell
 from .figures import brief, counted, moment, number
 from .text import first_words
 
@@ -51,6 +51,7 @@ async def render(
         "moment": moment,
         "cell": cell,
         "rate_cell": rate_cell,
+        "reward_cell": reward_cell,
         "outcomes": OUTCOMES,
         **context,
     }

@@ -55,7 +55,7 @@ from prompt_groups g join prompts p on p.id = g.prompt_id join runs r on r.id = 
 WHOLE = f"""
 select
     count(*) as trajectories, sum(byte_length) as bytes, min(id) as first, {ENDS},
-    count(distinct reward) as rewards, count(advantage) as recorded
+    count(reward) as rewarded, count(distinct reward) as rewards, count(advantage) as recorded
 from trajectories where prompt_group_id = :group
 """
 
@@ -197,7 +197,7 @@ def _rows_context(bench: Workbench, listed: Answer, rewards: Sequence[tuple[str,
 
 async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants_words: bool) -> dict[str, Any]:
     """Return the prompt and the rows with their last words, where reading so many records is asked for or cheap."""
-    end = ends.first(trajectories=0, bytes=None, first=None, best=None, worst=None, rewards=0, recorded=0)
+    end = ends.first(trajectories=0, bytes=None, first=None, best=None, worst=None, rewarded=0, rewards=0, recorded=0)
     size = end["bytes"]
     reads_words = size is not None and size <= (MOST_LAST_WORDS if wants_words else LAST_WORDS_LIMIT)
     where = (bench.datasette, bench.database)

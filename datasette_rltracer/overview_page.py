@@ -65,7 +65,7 @@ select
     (select sum(truncated) from steps where run_id = r.id) as truncated,
     (select sum(errors) from steps where run_id = r.id) as errors,
     (select max(split) from chosen where run_id = r.id) as split,
-    (select json_group_array(json_array(named, successes, scored, trajectories, reward)) from totals
+    (select json_group_array(json_array(named, successes, scored, trajectories, rewarded, reward)) from totals
         where run_id = r.id) as splits,
     files, reading, waiting, unread, gone, problems,
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
@@ -123,6 +123,8 @@ def described_run(datasette: Datasette, database: str, row: dict[str, Any]) -> d
         "rate_bar": rate_bar(chosen.successes, chosen.scored, chosen.trajectories),
         "pass_spark": _curve([(x, y) for x, y, _ in points], f"pass rate ({label})", 0, 1),
         "reward_spark": _curve([(x, y) for x, _, y in points], f"mean reward ({label})"),
+        "scored": chosen.scored,
+        "rewarded": chosen.rewarded,
         "reward": chosen.reward,
         "others": list(totals.values()),
     }
@@ -141,6 +143,7 @@ class Total:
     successes: int = 0
     scored: int = 0
     trajectories: int = 0
+    rewarded: int = 0
     reward: float | None = None
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.problems import FILES, KINDS
+from rltracer_sqlite.index.queries import REWARDED
 
 from .queries import Query
 
@@ -44,6 +45,7 @@ with signals as (
 )
 select
     s.step, s.split, s.trajectories, s.prompt_groups, s.scored, s.successes, s.pass_rate, s.reward_mean, s.reward_std,
+    {REWARDED.format(row="s", of_env="")} as rewarded,
     g.zero_signal, g.judged, s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
     case when exists (select 1 from shards where run_id = :run_id and state = 'gone') then (
         select count(*) from trajectories t
@@ -66,10 +68,10 @@ with listed as (
     from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
 ),
 rewards as (
-    select env, split, sum(total) / sum(trajectories) as reward_mean
+    select env, split, sum(trajectories) as rewarded, sum(total) / sum(trajectories) as reward_mean
     from step_values where run_id = :run_id and name = 'reward' group by env, split
 )
-select l.*, v.reward_mean
+select l.*, ifnull(v.rewarded, 0) as rewarded, v.reward_mean
 from listed l left join rewards v on v.env is l.env and v.split is l.split
 order by l.trajectories desc, l.env, l.split
 """

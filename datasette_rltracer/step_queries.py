@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD
+from rltracer_sqlite.index.queries import REWARDED
 
 from .queries import Query
 from .selection import Selection
@@ -14,7 +15,7 @@ MOST_CHOICES = 100
 HEAD = """
 select
     r.name as run, r.step_kind, s.split, s.trajectories, s.scored, s.successes, s.pass_rate, s.reward_mean,
-    s.truncated, s.errors, s.indexed_at,
+    {rewarded} as rewarded, s.truncated, s.errors, s.indexed_at,
     (select max(step) from steps where run_id = r.id and step < {step}) as previous,
     (select min(step) from steps where run_id = r.id and step > {step}) as next
 from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {step}
@@ -41,14 +42,14 @@ with listed as (
 counted as (
     select
         prompt_group_id, sum(truncated) as truncated, sum(ok = 0 or error_type is not null) as errors,
-        sum(gone) as gone, avg(completion_tokens) as tokens_mean
+        sum(gone) as gone, count(reward) as rewarded, avg(completion_tokens) as tokens_mean
     from trajectories where prompt_group_id in (select id from listed) group by prompt_group_id
 )
 select
     id, prompt_id, (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview,
     (select substr(key, 1, 12) from prompts p where p.id = prompt_id) as key, env, split, group_id, trajectories,
-    scored, successes, pass_rate, reward_mean, reward_std, reward_min, reward_max, zero_variance, truncated, errors,
-    tokens_mean, gone
+    scored, successes, pass_rate, counted.rewarded, reward_mean, reward_std, reward_min, reward_max, zero_variance,
+    truncated, errors, tokens_mean, gone
 from listed left join counted on prompt_group_id = id order by place
 """
 
@@ -66,7 +67,9 @@ def page_queries(run: int, step: int | None, selection: Selection, start: int, s
     """Return the queries for the splits of a step, its groups, their bins, what can be chosen, and its files."""
     literal = "null" if step is None else str(int(step))
     return [
-        Query(HEAD.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
+        Query(
+            HEAD.format(rewarded=REWARDED.format(row="s", of_env=""), step=literal, most=MOST_CHOICES), {"run_id": run}
+        ),
         groups_query(selection, start, size),
         buckets_query(selection),
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),

@@ -148,8 +148,7 @@ class IndexedAdapter:
         with self._lock:
             if not self.index.exists() or (run_id := self._known_run()) is None:
                 return None
-            known = queries.step_scores(self.connection, run_id, step_number(step))
-        return None if known is None else Scores(*known)
+            return queries.step_scores(self.connection, run_id, step_number(step))
 
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""

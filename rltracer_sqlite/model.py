@@ -52,8 +52,9 @@ class PromptGroup:
     is not train. `preview` is the beginning of the prompt's text in one line. `step` is None where there is no step.
 
     `scored` trajectories have a value that decides success by the run's rule, and `successes` of them are successes.
-    `reward_mean` is the mean total reward of those that have one, scored or not; None where none has. `split` (train or
-    eval) and `env` (the environment) are None where they are not recorded, and `env` where the prompt is of several.
+    `reward_mean` is the mean total reward of the `rewarded` ones, which have a reward, scored or not; None where none
+    has. `split` (train or eval) and `env` (the environment) are None where they are not recorded, and `env` where the
+    prompt is of several.
     These come from the index, without reading a record, and are None for an adapter without `prompt_scores`.
     """
 
@@ -67,6 +68,7 @@ class PromptGroup:
     reward_mean: float | None = None
     split: str | None = None
     env: str | None = None
+    rewarded: int | None = None
 
     def __repr__(self) -> str:
         counted = plural(self.count, "trajectory")
@@ -101,9 +103,10 @@ class PromptGroup:
 class RolloutStep:
     """One training step; `number` is None for the trajectories of a run without steps.
 
-    `scored`, `successes`, `pass_rate` and `reward_mean` are what the index knows when it is asked, without reading a
-    file: those of the split train, where the step has any of it, else of its first split by name. They are None for a
-    step that has not been read yet, which `prompts()` does, and for an adapter without `step_scores`.
+    `scored`, `successes`, `pass_rate`, `rewarded` and `reward_mean` are what the index knows when it is asked, without
+    reading a file: those of the split train, where the step has any of it, else of its first split by name, while
+    `prompts()` has those of all splits. They are None for a step that has not been read yet, which `prompts()` does,
+    and for an adapter without `step_scores`.
     """
 
     adapter: Adapter = field(repr=False)
@@ -128,6 +131,11 @@ class RolloutStep:
         """The share of successes among the scored trajectories; None where none is scored, or it is not known."""
         known = self._scores()
         return known.successes / known.scored if known and known.scored else None
+
+    @property
+    def rewarded(self) -> int | None:
+        """How many trajectories have a reward, whether they are scored or not."""
+        return None if (known := self._scores()) is None else known.rewarded
 
     @property
     def reward_mean(self) -> float | None:

@@ -25,8 +25,8 @@ class WhichRunError(SourceError):
 class IndexedRun:
     """A run of an index, and what is known of it over all its steps.
 
-    What is scored, the pass rate and the reward are those of `split`: train, where the run has any of it, as on the
-    overview page. Trajectories and prompt groups are of all splits.
+    What is scored and rewarded, the pass rate and the mean reward are those of `split`: train, where the run has any of
+    it, as on the overview page. Trajectories and prompt groups are of all splits.
 
     Its `name` or its `id` is the `run` that `RLTracer`, `open_run`, `search_text` and `TraceRunSpec` take.
     """
@@ -42,7 +42,8 @@ class IndexedRun:
     scored: int  # trajectories with a value that decides success
     successes: int
     pass_rate: float | None  # successes / scored
-    reward_mean: float | None
+    rewarded: int  # trajectories that have a reward
+    reward_mean: float | None  # the mean of theirs
 
     def __repr__(self) -> str:
         steps = f", steps {ranges(self.steps)}" if self.steps else ""

@@ -13,3 +13,4 @@ class Scores(NamedTuple):
     reward_mean: float | None = None
     split: str | None = None
     env: str | None = None
+    rewarded: int | None = None  # how many have a reward: what the mean is over

@@ -25,8 +25,9 @@ def test_steps_are_listed_with_what_the_index_knows(demo: Path) -> None:
     assert [tuple(fact.values()) for fact in listed] == rows(
         database,
         """
-        select step, split, trajectories, scored, prompt_groups, pass_rate, reward_mean, 0
-        from steps order by step, split
+        select step, split, trajectories, scored, prompt_groups, pass_rate,
+            (select count(reward) from trajectories t where t.step = s.step and t.split = s.split), reward_mean, 0
+        from steps s order by step, split
         """,
     )
     assert f"{listed[-1]['pass_rate']:.3f}" in done.stdout.splitlines()[-1]

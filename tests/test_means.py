@@ -70,8 +70,9 @@ def told(connection: sqlite3.Connection, sql: str, given: Any = ()) -> list[dict
 def is_plain(connection: sqlite3.Connection, fact: dict[str, Any], where: str = "1", **given: Any) -> None:
     """Compare whatever a row tells with its plain expression."""
     expressions = {
-        "reward_mean": "avg(reward)", "pass_rate": "avg(success)", "scored": "count(success)",
-        "trajectories": "count(*)", "successes": "ifnull(sum(success), 0)", "tokens_mean": "avg(completion_tokens)",
+        "reward_mean": "avg(reward)", "rewarded": "count(reward)", "pass_rate": "avg(success)",
+        "scored": "count(success)", "trajectories": "count(*)", "successes": "ifnull(sum(success), 0)",
+        "tokens_mean": "avg(completion_tokens)",
         "truncated": "ifnull(sum(truncated), 0)", "errors": "ifnull(sum(ok = 0 or error_type is not null), 0)",
     }  # fmt: skip
     for name in expressions.keys() & fact.keys():
@@ -124,7 +125,9 @@ def test_runs(rows: list[dict[str, Any]]) -> None:
                 is_plain(connection, fact, run_id=fact["run_id"], split=fact["split"], **of_env)
         [(_, _, path)] = connection.execute("pragma database_list").fetchall()
         for run in list_runs(path):
-            is_plain(connection, {"reward_mean": run.reward_mean}, run_id=run.id, split=run.split)
+            is_plain(
+                connection, {"reward_mean": run.reward_mean, "rewarded": run.rewarded}, run_id=run.id, split=run.split
+            )
         before = [fact["reward_mean"] for fact in run_facts(connection)]
         connection.execute("update runs set success_path = 'metrics.unknown'")
         for run_id in runs_of(connection):
@@ -144,8 +147,9 @@ def test_pages(rows: list[dict[str, Any]]) -> None:
     with index_of(rows) as connection:
         query = runs_query()
         for run in told(connection, query.sql, query.parameters):
-            for split, successes, scored, count, reward in _listed(run["splits"]):
-                fact = {"successes": successes, "scored": scored, "trajectories": count, "reward_mean": reward}
+            for split, successes, scored, count, rewarded, reward in _listed(run["splits"]):
+                fact = {"successes": successes, "scored": scored, "trajectories": count, "rewarded": rewarded}
+                fact["reward_mean"] = reward
                 is_plain(connection, fact, "ifnull(split, '') = :named", run_id=run["id"], named=split)
             for step, rate, reward in _listed(run["curve"]):  # so few steps are a point each
                 fact = {"pass_rate": rate, "reward_mean": reward}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..passrates import unscored_words
+from ..amounts import plural
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -30,8 +30,44 @@ def in_words(splits: list[str], among: Among) -> str:
 
 
 def scoring(adapter: IndexedAdapter, facts: Sequence[dict[str, Any]]) -> str:
-    """Return the success rule behind the pass rates of these rows, and how many of their trajectories have no score."""
-    return f"Success: {rule_of(adapter)}; {unscored(facts)}."
+    """Return what the pass rates and mean rewards of these rows are over: the success rule, how many trajectories have
+    no score, and in a second line how many have a reward, where these are not those with a score.
+    """
+    return "\n".join([f"Success: {rule_of(adapter)}; {unscored(facts)}.", *_rewarded(facts)])
+
+
+def _rewarded(facts: Sequence[dict[str, Any]]) -> list[str]:
+    """Return over how many trajectories the mean rewards of rows are; [] where the pass rates are over as many."""
+    if not any(rewards_differ(fact) for fact in facts):
+        return []
+    of_all, rewarded = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "rewarded"))
+    counted = plural(of_all, "trajectory")
+    return [f"Mean reward: over {f'the {rewarded:,} of {counted} that have one' if rewarded < of_all else counted}."]
+
+
+def rewards_differ(fact: dict[str, Any]) -> bool:
+    """Say whether the mean reward of a row is over another number of trajectories than its pass rate."""
+    return bool(fact["rewarded"]) and fact["rewarded"] != fact["scored"]
+
+
+def any_unscored(facts: Sequence[dict[str, Any]]) -> bool:
+    """Say whether a list has to say how many of the trajectories of each row are scored."""
+    return any(fact["scored"] != fact["trajectories"] for fact in facts)
+
+
+def counts_head(has_unscored: bool) -> str:
+    """Return the head of the columns of `counts`."""
+    return f"{'trajectories':>12}" + (f"  {'scored':>6}" if has_unscored else "")
+
+
+def counts(fact: dict[str, Any], has_unscored: bool) -> str:
+    """Return how many trajectories a row of a list is of, and how many of them are scored where a row has others."""
+    return f"{count(fact['trajectories']):>12}" + (f"  {count(fact['scored']):>6}" if has_unscored else "")
+
+
+def count(number: int | None) -> str:
+    """Return a count, or a dash for what has not been read."""
+    return "–" if number is None else f"{number:,}"
 
 
 def rule_of(adapter: IndexedAdapter) -> str:
@@ -43,8 +79,10 @@ def rule_of(adapter: IndexedAdapter) -> str:
 
 def unscored(facts: Sequence[dict[str, Any]]) -> str:
     """Return how many trajectories of these rows the rule leaves unscored."""
-    count, scored = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "scored"))
-    return unscored_words(count, scored)
+    from ..passrates import unscored_words
+
+    of_all, scored = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "scored"))
+    return unscored_words(of_all, scored)
 
 
 def refuse_nothing(adapter: IndexedAdapter, among: Among, step: int | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import plural
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, wrapped
-from .covered import covered, refuse_nothing, rule_of, scoring
+from .covered import any_unscored, counts, counts_head, covered, refuse_nothing, rule_of, scoring
 from .prompts import chosen, identity, step_words
 from .report import writes_to_terminal
 from .visible import json_line, printable
@@ -41,13 +41,14 @@ def _prompt_lines(groups: list[dict[str, Any]], scored: str, width: int) -> Iter
     prompt = groups[0]
     yield cut(f"prompt {prompt['prompt_id']}  {prompt['prompt'][:12]}  {prompt['preview']}", width)
     yield from wrapped(printable(scored), width)
-    head = f"{'trajectories':>12}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
+    has_unscored = any_unscored(groups)
+    head = f"{counts_head(has_unscored)}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
     yield cut(f"  {'':9}  {'split':5}  {head}", width)
     for group in groups:
         rates = f"{decimal(group['pass_rate']):>9}  {decimal(group['reward_mean']):>7}"
         ends = f"{identity(group['best']):>7}  {identity(group['worst']):>7}"
         place = f"{step_words(group['step']):9}  {cell(group['split'], 5)}"
-        yield cut(f"  {place}  {group['trajectories']:12,}  {rates}  {ends}", width)
+        yield cut(f"  {place}  {counts(group, has_unscored)}  {rates}  {ends}", width)
     rewarded = [group for group in groups if group["best"] is not None]
     if rewarded:
         best = max(rewarded, key=lambda group: group["reward_max"])

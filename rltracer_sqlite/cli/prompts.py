@@ -11,8 +11,8 @@ from ..amounts import plural, ranges
 from ..arguments import shown
 from ..outcomes import outcome
 from .amiss import gone_lines
-from .columns import cell, cut, decimal, screen_width, wrapped
-from .covered import in_words, refuse_nothing, scoring
+from .columns import cell, cut, decimal, screen_width, width_of, wrapped
+from .covered import any_unscored, counts, counts_head, in_words, refuse_nothing, scoring
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 3  # prompts that a text may mean
 SHORT_KEY = 8  # characters of a key in the lists of a step
+SHORTEST_PREVIEW = 16  # columns, for which the key gives way
 
 
 def chosen(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> Meant:
@@ -97,12 +98,16 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
     said = f"{plural(len(groups), 'prompt')}{within}, in the order they were read{in_words(list(splits), among)}"
     yield from wrapped(printable(said), width)
     yield from wrapped(printable(scoring(adapter, [fact for _, _, fact in groups])), width)
-    head = f"{'split':5}  {'trajectories':>12}  {'pass rate':>9}  {'reward':>7}  preview"
-    yield cut(f"  {'prompt':>6}  {'key':{SHORT_KEY}}  {head}", width)
+    has_unscored = any_unscored([fact for _, _, fact in groups])
+    head = f"{'split':5}  {counts_head(has_unscored)}  {'pass rate':>9}  {'reward':>7}  "
+    # The number names a prompt as well as its key does; nothing else tells what it asks.
+    room = width - width_of(f"  prompt  {head}") - SHORTEST_PREVIEW
+    key_width = SHORT_KEY if room >= SHORT_KEY + 2 else 0
+    yield cut(f"  {'prompt':>6}{_column('key', key_width)}  {head}preview", width)
     for key, preview, fact in groups:
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
-        names = f"{identity(fact['prompt_id']):>6}  {cell(key[:SHORT_KEY], SHORT_KEY)}  {cell(fact['split'], 5)}"
-        yield cut(f"  {names}  {fact['trajectories']:12,}  {rates}  {preview}", width)
+        names = f"{identity(fact['prompt_id']):>6}{_column(key, key_width)}  {cell(fact['split'], 5)}"
+        yield cut(f"  {names}  {counts(fact, has_unscored)}  {rates}  {preview}", width)
     yield from gone_lines(adapter, width, among, step)
 
 
@@ -123,6 +128,10 @@ def _say_nothing(adapter: IndexedAdapter, step: int | None, width: int, as_json:
         return
     for line in lines:
         click.echo(line, err=True)
+
+
+def _column(text: str, width: int) -> str:
+    return f"  {cell(text[:width], width)}" if width else ""
 
 
 def trajectories_of(

@@ -14,11 +14,14 @@ from ..amounts import plural, ranges
 from . import CONTEXT
 from .amiss import say_amiss
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
+from .covered import rewards_differ
 from .places import FILE, RUN
 from .say import say
 from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from ..index.lists import Among
     from ..sources.places import Root
 
@@ -36,7 +39,9 @@ MOST_TOLD = 4  # success rules or systems of the runs
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one run a line.")
 def command(database: Path, remove: str | None, move: tuple[str, Root] | None, yes: bool, as_json: bool) -> None:
-    """List the runs of DATABASE: name, trajectories, how complete it is, and folder.
+    """List the runs of DATABASE: name, trajectories, how complete it is, pass rate and mean reward, and folder.
+
+    Pass rate and mean reward are those of train, or where a run has none of it of its first split, over all its steps.
 
     --remove deletes every row of a run, and its full text; numbers of trajectories are never used again. --move is for
     a run whose folder was moved or renamed: where the same files are found in FOLDER every row keeps its id, and what
@@ -62,18 +67,11 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
 
 def _list(database: Path, as_json: bool) -> None:
     from ..index.database import open_index
-    from ..index.queries import runs
-    from ..index.states import file_words, problem_words, run_states, state_words
+    from ..index.lists import ALL
+    from ..index.states import file_words, problem_words, run_states
 
     with closing(open_index(database)) as connection:
-        states = run_states(connection)
-        counts = dict(connection.execute("select run_id, count(*) from trajectories group by run_id").fetchall())
-        listed = [
-            {"run_id": run.id, "run": run.name, "root": run.root, "source": run.source,
-             "trajectories": counts.get(run.id, 0), "problems": states[run.id]["problems"],
-             "state": ", ".join([*state_words(states[run.id]), *problem_words(states[run.id])])}
-            for run in runs(connection)
-        ]  # fmt: skip
+        states, listed = run_states(connection), _facts(connection, ALL)
     if as_json:
         for run in listed:
             click.echo(json_line(run))
@@ -81,9 +79,35 @@ def _list(database: Path, as_json: bool) -> None:
     say(f"{database}: {plural(len(listed), 'run')}")
     for run in listed:
         say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
+        if run["trajectories"]:
+            say(f"     {_rates(run)}")
         click.echo(f"     {in_line(run['root'])}")  # whole, since it is copied
     if any(problem_words(row) or file_words(row) for row in states.values()):
         click.echo(f"  rltracer inspect {quote(str(database))} --problems")
+
+
+def _facts(connection: sqlite3.Connection, among: Among) -> list[dict[str, Any]]:
+    """Return what both lists of runs say of each: what it has, how it fares, where it is and how complete."""
+    from ..index.lists import run_facts
+    from ..index.queries import runs
+    from ..index.states import problem_words, run_states, state_words
+
+    known, states = {run.id: run for run in runs(connection)}, run_states(connection)
+    return [
+        {**fact, "success": known[fact["run_id"]].success, "root": known[fact["run_id"]].root,
+         "problems": (state := states[fact["run_id"]])["problems"],
+         "state": ", ".join([*state_words(state), *problem_words(state)])}
+        for fact in run_facts(connection, among)
+    ]  # fmt: skip
+
+
+def _rates(fact: dict[str, Any]) -> str:
+    """Return how a run fares: how many of its split are scored, their pass rate, and the mean reward."""
+    split = "" if fact["split"] is None else f"{cut(fact['split'], LONGEST_NAME)}: "
+    rate = f", pass rate {decimal(fact['pass_rate'])}" if fact["scored"] else ""
+    over = f" over {plural(fact['rewarded'], 'trajectory')}" if rewards_differ(fact) else ""
+    reward = f", mean reward {decimal(fact['reward_mean'])}{over}" if fact["rewarded"] else ", no reward"
+    return in_line(f"{split}{fact['scored']:,} scored{rate}{reward}")
 
 
 def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | None:
@@ -93,16 +117,13 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
     """
     from ..index.contents import lacking
     from ..index.database import open_index
-    from ..index.lists import run_facts
-    from ..index.queries import runs
     from ..sources.base import SourceError
     from ..sources.places import is_database
 
     if not isinstance(place, Path) or not is_database(place):
         return None
     with closing(open_index(place)) as connection:
-        rules = {run.id: run.success for run in runs(connection)}
-        facts = [{**fact, "success": rules.get(fact["run_id"], "")} for fact in run_facts(connection, among)]
+        facts = _facts(connection, among)
         if len(facts) > 1 and not any(fact["trajectories"] for fact in facts) and not among.is_all:
             ids = [fact["run_id"] for fact in facts]
             raise SourceError(lacking(connection, ids, split=among.split, env=among.env)[1])
@@ -133,12 +154,20 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     env = "" if among.env is None else f" and of env {among.env}"
     said = f"Pass rate and reward are of the split named, over all its steps{env}."
     yield from wrapped(printable(said), screen)
+    if rewarded := _rewarded(facts):
+        yield from wrapped(f"Mean reward: over the trajectories that have one, {rewarded}.", screen)
     yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'success')}."), screen)
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
     for fact, steps in zip(facts, steps_of, strict=True):
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
         rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>6}"
         yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
+
+
+def _rewarded(facts: list[dict[str, Any]]) -> str:
+    """Return over how many trajectories the mean rewards of runs are, of those where they are not over the scored."""
+    told = [f"{fact['rewarded']:,} of run {fact['run_id']}" for fact in facts if rewards_differ(fact)]
+    return ", ".join([*told[:MOST_TOLD], *(["…"] if len(told) > MOST_TOLD else [])])
 
 
 def _by(facts: list[dict[str, Any]], name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural, ranges
 from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
-from .covered import in_words, refuse_nothing, scoring
+from .covered import any_unscored, count, counts, counts_head, in_words, refuse_nothing, scoring
 from .prompts import prompts_of_step, step_words
 from .visible import json_line, printable
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..index.lists import Among
 
 MOST_REASONS = 3  # why steps have no trajectory
-FACTS = ("split", "trajectories", "scored", "prompt_groups", "pass_rate", "reward_mean", "gone")
+FACTS = ("split", "trajectories", "scored", "prompt_groups", "pass_rate", "rewarded", "reward_mean", "gone")
 
 
 def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator[str]:
@@ -38,14 +38,16 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
         return
     width = screen_width()
     splits = dict.fromkeys(sorted(fact["split"] for fact in places if fact["split"] is not None))
-    count = len({fact["step"] for fact in places if fact["step"] is not None})
-    yield from run_caption(adapter, f": {plural(count, 'step')}{in_words(list(splits), among)}", width)
+    numbered = len({fact["step"] for fact in places if fact["step"] is not None})
+    yield from run_caption(adapter, f": {plural(numbered, 'step')}{in_words(list(splits), among)}", width)
     if not places:
         return
     if any(fact["trajectories"] is not None for fact in places):
         yield from wrapped(printable(scoring(adapter, places)), width)
-    yield cut(f"  {'':9}  {'split':5}  {'trajectories':>12}  {'groups':>6}  {'pass rate':>9}  {'reward':>7}", width)
-    yield from (_line(fact, width) for fact in places)
+    has_unscored = any_unscored(places)
+    head = f"{counts_head(has_unscored)}  {'groups':>6}  {'pass rate':>9}  {'reward':>7}"
+    yield cut(f"  {'':9}  {'split':5}  {head}", width)
+    yield from (_line(fact, has_unscored, width) for fact in places)
     if any(fact["trajectories"] is None for fact in places):
         how = "--step N reads one, " if adapter.refreshes else ""
         yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)
@@ -100,8 +102,8 @@ def _unread(step: int | None) -> dict[str, Any]:
     return {"step": step, **dict.fromkeys(FACTS)}
 
 
-def _line(fact: dict[str, Any], width: int) -> str:
-    numbers = f"{_count(fact['trajectories']):>12}  {_count(fact['prompt_groups']):>6}"
+def _line(fact: dict[str, Any], has_unscored: bool, width: int) -> str:
+    numbers = f"{counts(fact, has_unscored)}  {count(fact['prompt_groups']):>6}"
     rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
     gone = f"  {fact['gone']:,} gone" if fact["gone"] else ""
     return cut(f"  {step_words(fact['step']):9}  {cell(fact['split'], 5)}  {numbers}  {rates}{gone}", width)
@@ -120,7 +122,3 @@ def _known_steps(adapter: IndexedAdapter, among: Among) -> dict[int | None, list
     except (IndexFileError, SourceError):
         pass  # a run's folder of which nothing was read yet
     return found
-
-
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"

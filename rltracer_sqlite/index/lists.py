@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .queries import group_key, steps
+from .queries import REWARDED, group_key, steps
 from .totals import COUNTED, TOTALS, main_split
 
 
@@ -72,6 +72,7 @@ def _run(connection: sqlite3.Connection, of: dict[str, dict[str, Any]], run: dic
         "scored": scored,
         "successes": successes,
         "pass_rate": successes / scored if scored else None,
+        "rewarded": chosen.get("rewarded", 0),
         "reward_mean": chosen.get("reward"),
         "steps": [step for step in steps(connection, run["run_id"]) if step is not None],
     }
@@ -84,12 +85,13 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
     """
     read = "steps" if among.env is None else "step_summary"
     counted = "g.indexed_at is not null" if among.env is None else ENV
+    rewarded = REWARDED.format(row="g", of_env="" if among.env is None else "and v.env is :env")
     return list(
         table_rows(
             connection,
             f"""
             select * from (
-                select step, split, trajectories, scored, prompt_groups, pass_rate, reward_mean,
+                select step, split, trajectories, scored, prompt_groups, pass_rate, {rewarded} as rewarded, reward_mean,
                     iif(
                         exists (select 1 from shards s where s.run_id = :run and s.state = 'gone'),
                         (
@@ -101,7 +103,7 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
                     ) as gone
                 from {read} g where run_id = :run and {counted} and {SPLIT}
                 union all
-                select step, split, null, null, null, null, null, 0 from steps g
+                select step, split, null, null, null, null, null, null, 0 from steps g
                 where run_id = :run and indexed_at is null and ({SPLIT} or split is null)
             ) order by step is null, step, split
             """,
@@ -123,6 +125,7 @@ def group_facts(
         select p.key, p.task, g.split, iif(count(distinct ifnull(g.env, '')) = 1, max(g.env), null) as env,
             p.id as prompt_id, sum(g.trajectories) as trajectories, sum(g.scored) as scored,
             sum(g.successes) as successes, sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as pass_rate,
+            sum(g.rewards) as rewarded,
             sum(g.reward_mean * g.rewards) / sum(iif(g.reward_mean is null, 0, g.rewards)) as reward_mean
         from (
             -- Not prompt_groups.rewarded: reading an older index does not add it.
@@ -181,8 +184,8 @@ def groups_of_prompts(
         )
         select prompt_id, key, task, step, split, count(*) as trajectories,
             count(success) as scored, ifnull(sum(success), 0) as successes, avg(success) as pass_rate,
-            avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min, max(best) as best,
-            max(worst) as worst, preview
+            count(reward) as rewarded, avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min,
+            max(best) as best, max(worst) as worst, preview
         from rated group by prompt_id, step, split order by prompt_id, step is null, step, split
         """,
         among.asked(run=run_id, numbers=json.dumps(list(numbers))),

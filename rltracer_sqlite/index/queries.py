@@ -6,9 +6,15 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..scores import Scores
 from ..sources.base import Locator
 
 DEFAULT_SPLIT = "train"
+# How many trajectories of a row of steps, or of step_summary in an environment, have a reward.
+REWARDED = """(
+    select ifnull(sum(v.trajectories), 0) from step_values v
+    where v.run_id = {row}.run_id and v.step is {row}.step and v.split is {row}.split and v.name = 'reward' {of_env}
+)"""
 DECODED_BY_NONE = ("messages", "token_ids")  # the content_kind of what no tokenizer has made into text
 
 
@@ -157,23 +163,20 @@ def list_prompts(connection: sqlite3.Connection, run_id: int, step: int | None) 
     return [(group_key(key, task, split), count, preview) for key, task, split, count, preview in rows]
 
 
-def step_scores(
-    connection: sqlite3.Connection, run_id: int, step: int | None
-) -> tuple[int, int, float | None, str | None] | None:
-    """Return how many trajectories of a step are scored, how many are successes, their mean reward, and the split that
-    these are of: train where the step has any of it.
+def step_scores(connection: sqlite3.Connection, run_id: int, step: int | None) -> Scores | None:
+    """Return what is known of a step's trajectories of one split: train where the step has any of it.
 
     Else it is the first split by name, as everywhere; None where nothing of the step has been read.
     """
     row = connection.execute(
-        """
-        select scored, successes, reward_mean, split from steps
+        f"""
+        select scored, successes, reward_mean, split, null, {REWARDED.format(row="steps", of_env="")} from steps
         where run_id = ? and step is ? and indexed_at is not null
         order by split is not ?, ifnull(split, '') limit 1
         """,
         (run_id, step, DEFAULT_SPLIT),
     ).fetchone()
-    return None if row is None else tuple(row)
+    return None if row is None else Scores(*row)
 
 
 def group_key(key: str, task: str, split: str | None) -> str:

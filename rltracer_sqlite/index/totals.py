@@ -23,7 +23,8 @@ TOTALS = """
 totals as (
     select
         run_id, named, sum(successes) as successes, sum(scored) as scored, sum(trajectories) as trajectories,
-        sum(prompt_groups) as prompt_groups, sum(reward_total) / sum(rewarded) as reward
+        sum(prompt_groups) as prompt_groups, ifnull(sum(rewarded), 0) as rewarded,
+        sum(reward_total) / sum(rewarded) as reward
     from counted group by run_id, named
 )"""
 

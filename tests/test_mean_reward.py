@@ -1,0 +1,96 @@
+"""Over how many trajectories a mean reward is: said wherever the pass rate beside it is over others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from datasette.app import Datasette
+
+from rltracer_sqlite import RLTracer, list_runs
+from tests.commands import indexed as index_runs
+from tests.commands import rltracer
+from tests.export_runs import indexed, rollout, write_steps
+from tests.plugin.conftest import get
+from tests.plugin.html import words
+
+JUDGED = {"reward": {"score": 0.6, "weight": 1.0}}  # a reward without the value that decides success
+OVER = "Mean reward: over the 3 of 4 trajectories that have one."
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    of_step = [rollout("a"), rollout("b", passed=False), rollout("c", passed=None, rewards=JUDGED)]
+    return indexed(tmp_path, {1: [*of_step, rollout("d", "Other?", passed=None)]})
+
+
+@pytest.fixture
+def two(tmp_path: Path, database: Path) -> Path:
+    index_runs(database, tmp_path / "run", write_steps(tmp_path / "other", {1: [rollout("e")]}))
+    return database
+
+
+def test_the_lists_of_the_terminal_say_it_and_how_many_are_scored(database: Path) -> None:
+    lines = rltracer("inspect", database).stdout.splitlines()
+    assert lines[1:3] == ["Success: metrics.correct_final_label >= 1; 2 of 4 trajectories unscored.", OVER]
+    assert [line.split()[-6:] for line in lines[3:]] == [
+        ["trajectories", "scored", "groups", "pass", "rate", "reward"], ["train", "4", "2", "2", "0.500", "0.533"]
+    ]  # fmt: skip
+    of_step = rltracer("inspect", database, "--step", 1).stdout.splitlines()
+    assert of_step[2] == OVER
+    assert [line.split()[1:] for line in of_step[3:]] == [
+        ["split", "trajectories", "scored", "pass", "rate", "reward", "preview"],
+        ["train", "3", "2", "0.500", "0.533", "6", "*", "7?"],
+        ["train", "1", "0", "–", "–", "Other?"],
+    ]
+    of_prompt = rltracer("inspect", database, "--prompt", 1).stdout.splitlines()
+    assert of_prompt[2] == "Mean reward: over 3 trajectories."
+    assert of_prompt[4].split()[2:7] == ["train", "3", "2", "0.500", "0.533"]
+    for asked in ([], ["--step", 1], ["--prompt", 1]):
+        assert json.loads(rltracer("inspect", database, *asked, "--json").stdout.splitlines()[0])["rewarded"] == 3
+
+
+def test_nothing_is_said_where_both_are_over_the_same(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [rollout("a"), rollout("b", passed=False)], 2: [rollout("c", passed=None)]})
+    for asked in ([], ["--step", 1], ["--step", 2]):
+        assert "Mean reward" not in rltracer("inspect", database, *asked).stdout
+    assert "scored  pass" not in rltracer("inspect", database, "--step", 1).stdout
+
+
+def test_the_runs_of_an_index_say_it_in_both_lists(two: Path) -> None:
+    assert rltracer("runs", two).stdout.splitlines()[1:5:3] == [
+        "  1  run: 4 trajectories, read completely", "  2  other: 1 trajectory, read completely"
+    ]  # fmt: skip
+    assert [line.strip() for line in rltracer("runs", two).stdout.splitlines()[2:6:3]] == [
+        "train: 2 scored, pass rate 0.500, mean reward 0.533 over 3 trajectories",
+        "train: 1 scored, pass rate 1.000, mean reward 1.000",
+    ]
+    assert "Mean reward: over the trajectories that have one, 3 of run 1.\n" in rltracer("inspect", two).stdout
+    listed = [rltracer(*asked, "--json").stdout for asked in (("runs", two), ("inspect", two))]
+    assert listed[0] == listed[1]
+    first = json.loads(listed[0].splitlines()[0])
+    wanted = ("scored", "successes", "pass_rate", "rewarded", "root", "state")
+    assert [first[name] for name in wanted] == [2, 1, 0.5, 3, str(two.parent / "run"), "read completely"]
+
+
+def test_a_run_without_a_score_or_a_reward_says_so(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [rollout("a", passed=None)]})
+    assert rltracer("runs", database).stdout.splitlines()[2] == "     train: 0 scored, no reward"
+
+
+def test_python_has_the_number(database: Path) -> None:
+    with RLTracer(database) as tracer:
+        step = tracer.step(1)
+        assert (step.scored, step.rewarded, step.reward_mean) == (2, 3, pytest.approx(1.6 / 3))
+        assert [group.rewarded for group in step.prompts()] == [3, 0]
+    assert [run.rewarded for run in list_runs(database)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("page", "count"), [("", 1), ("run/1", 3), ("step/1/1", 2), ("group/1", 1)], ids=["runs", "run", "step", "group"]
+)
+@pytest.mark.asyncio
+async def test_the_pages_say_it(database: Path, page: str, count: int) -> None:
+    text = words(await get(Datasette([str(database)]), f"/-/rltracer/{database.stem}/{page}"))
+    assert text.count("over 3") == count
