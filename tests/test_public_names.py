@@ -270,10 +270,13 @@ def test_the_runs_of_an_index_are_listed_and_chosen(several: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda index: RLTracer(index), "Which run of {index}? It holds: run0, {most}, run9 and 2 more."),
+        (
+            lambda index: RLTracer(index),
+            "Which run of {index}? It holds: run0, {most}, run9 and 2 more; rltracer runs {index} lists them.",
+        ),
         (
             lambda index: open_run(index, "other"),
-            "The index {index} has no run 'other'. It holds: run0, {most}, run9 and 2 more.",
+            "The index {index} has no run 'other'. It holds: run0, {most}, run9 and 2 more; rltracer runs {index}",
         ),
         (lambda index: open_run(index, 99), "The index {index} has no run '99'."),
         (

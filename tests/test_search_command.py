@@ -140,6 +140,14 @@ def test_no_match_says_how_many_were_searched(database: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "No match in 4 trajectories.\n")
 
 
+def test_no_match_says_why_not_all_were_searched(tmp_path: Path) -> None:
+    silent = trace(id="s", ok=False, error={"type": "SandboxError"})
+    write_run(tmp_path / "run", {1: [{**silent, "nodes": []}, trace([message("user", "Hm?")], id="t")]})
+    indexed(tmp_path / "x.sqlite", tmp_path / "run", "--fts")
+    why = "No match in 1 of 2 trajectories; 1 has no text: no message was recorded.\n"
+    assert rltracer("search", tmp_path / "x.sqlite", "unheard").stdout == why
+
+
 @pytest.mark.parametrize(
     ("asked", "code", "said"),
     [

@@ -20,6 +20,7 @@ from tests.test_wrong_tokenizer import LONG, SHARD, wrong
 from tests.token_layouts import micro_batch, question, write_bin, write_tokenizer
 
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
+RATES = "     train: 6 scored, pass rate 0.500, mean reward 0.500"
 LISTS = [(), ("--step", 1), ("--step", 1, "--prompt", 1), ("--prompt", 1), ("--hardest",), ("--easiest", 3)]
 
 
@@ -118,7 +119,9 @@ def test_of_many_runs_the_first_are_told(run: Path, tmp_path: Path) -> None:
 def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> None:
     listed = rltracer("runs", database).stdout.splitlines()
     command = f"rltracer inspect {database} --problems"
-    assert listed[1:] == ["  1  run: 6 trajectories, read to the end, 1 problem", f"     {run}", f"  {command}"]
+    assert listed[1:] == [
+        "  1  run: 6 trajectories, read to the end, 1 problem", RATES, f"     {run}", f"  {command}"
+    ]  # fmt: skip
     note = "run: 1 problem: rltracer inspect --problems lists them."
     for asked in (["--dry-run"], ["-o", run.parent / "x.jsonl"]):
         done = rltracer("export", database, *asked)
@@ -148,7 +151,7 @@ def test_nothing_is_said_where_nothing_is_amiss(run: Path, tmp_path: Path) -> No
     assert not any("problem" in done.stdout.lower() or "gone" in done.stdout for done in listed)
     assert "Note:" not in (tmp_path / "a/report.md").read_text()
     assert rltracer("runs", tmp_path / "x.sqlite").stdout.splitlines()[1:] == [
-        "  1  run: 6 trajectories, read completely", f"     {run}",
+        "  1  run: 6 trajectories, read completely", RATES, f"     {run}",
     ]  # fmt: skip
     assert rltracer("search", tmp_path / "x.sqlite", "word1").stderr == ""
     assert TraceDataExporter(tmp_path / "x.sqlite").inspect()["notes"] == []
@@ -184,8 +187,9 @@ def test_a_search_counts_what_it_cannot_open_or_never_read(database: Path, run: 
     )
     rltracer("fts", database, "--rebuild")
     lost = "2 of 6 trajectories can be searched; 4 have a file that is gone, and was never read for its words"
-    assert rltracer("search", database, "nowhere").stdout == "No match in 2 trajectories.\n"
-    assert lost in rltracer("search", database, "nowhere").stderr
+    done = rltracer("search", database, "nowhere")
+    assert done.stdout == f"No match in {lost.replace(' can be searched', '')}.\n"
+    assert lost not in done.stderr
     found = search_text(database, "word5")
     assert (found.unsearched, found.without_text, found.gone) == (0, 0, 4)
     assert repr(found) == "<Matches: 1 of 1 trajectory; 4 whose file is gone>"
@@ -211,7 +215,7 @@ def test_token_ids_say_why_they_have_no_text(shards: Path, tmp_path: Path) -> No
     none = "0 of 2 trajectories can be searched; 2 have no text: token ids without a tokenizer"
     assert none in rltracer("fts", database).stdout.splitlines()
     done = rltracer("search", database, "anything")
-    assert (done.stdout, done.stderr) == ("No match in 0 trajectories.\n", f"{none}.\n")
+    assert (done.stdout, done.stderr) == (f"No match in {none.replace(' can be searched', '')}.\n", "")
     assert search_text(database, "anything").without_text == 2
 
 

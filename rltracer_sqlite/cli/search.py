@@ -71,7 +71,7 @@ def command(
         --outcome failed
       rltracer search run.sqlite 'sandbox*' --limit 1000 --json > found.jsonl
     """
-    from ..search import QueryError, count_searched, full_text_query, open_searchable
+    from ..search import QueryError, full_text_query, open_searchable, searched
     from .report import writes_to_terminal
 
     try:
@@ -85,8 +85,7 @@ def command(
         found = _found(connection, database, query, scope, limit)
         first = next(found, None)
         if first is None:
-            searched = plural(count_searched(connection, scope), "trajectory")
-            say(f"No match in {searched}.", err=as_json)
+            say(f"No match in {searched(connection, scope).searched}.", err=as_json)
             return
         listed = chain([first], found)
         for line in map(_json, listed) if as_json else _table(connection, listed, query, scope):
@@ -133,7 +132,7 @@ def _found(
         errors.add(hit.error)
         yield row, hit
     coverage = text_coverage(connection)
-    if coverage.hides:
+    if coverage.hides and errors:  # where nothing is found that is said of what was searched
         say(f"{coverage.said}.", err=True)
     if coverage.later:
         later = f"{plural(coverage.later, 'trajectory')} came later, or could not be read, and cannot be found yet"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import listed, shortened
@@ -45,14 +47,23 @@ def which_run(known: Sequence[Run], wanted: str | int | None, index: object = No
     several = [] if wanted is None else _beginning(known, wanted)
     called = "the index" if index is None else index
     if several:
-        return f"Which run of {called}? The names of several begin with {shown(str(wanted))}: {run_names(several)}."
+        names = _names_and_list(several, index)
+        return f"Which run of {called}? The names of several begin with {shown(str(wanted))}: {names}."
     asked = (
         f"Which run of {called}?"
         if wanted is None
         else f"The index{f' {index}' if index else ''} has no run {shown(str(wanted))}."
     )
     hint = did_you_mean([wanted], [run.name for run in known]) if isinstance(wanted, str) else ""
-    return f"{asked} It holds: {run_names(known)}.{hint}"
+    return f"{asked} It holds: {_names_and_list(known, index)}.{hint}"
+
+
+def _names_and_list(known: Sequence[Run], index: object) -> str:
+    """Return the names of runs, and where these are not all of them, what lists all."""
+    names = run_names(known)
+    place = index if isinstance(index, Path) else "FILE"
+    is_all = names == ", ".join(shortened(run.name, LONGEST_NAME) for run in known)
+    return names if is_all or not known else f"{names}; rltracer runs {quote(str(place))} lists them"
 
 
 def _beginning(known: Sequence[Run], wanted: str | int) -> list[Run]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .document import Document, Place, document
-from .found import NEWEST_FIRST, count_found, count_searched, find, found_rows, found_summary
+from .found import NEWEST_FIRST, count_found, find, found_rows, found_summary, searched
 from .hits import Hit, read_hits
 from .matches import Match, Matches, search_text
 from .query import QueryError, full_text_query
@@ -38,7 +38,6 @@ __all__ = [
     "TextRefreshed",
     "best_snippet",
     "count_found",
-    "count_searched",
     "document",
     "find",
     "find_matches",
@@ -51,6 +50,7 @@ __all__ = [
     "refresh_text",
     "remove_text",
     "search_text",
+    "searched",
     "text_coverage",
 ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..index.queries import trajectory_row
 from .hits import Hit, read_hits
 from .scope import SearchScope
-from .tables import TEXT_TABLE, text_coverage
+from .tables import TEXT_TABLE, Coverage, text_coverage
 
 if TYPE_CHECKING:
     from ..roots import Roots
@@ -58,7 +58,6 @@ def count_found(connection: sqlite3.Connection, query: str, scope: SearchScope) 
     return int(connection.execute(found_summary(where), {**parameters, "match": query}).fetchone()[0])
 
 
-def count_searched(connection: sqlite3.Connection, scope: SearchScope) -> int:
-    """Return how many trajectories can be found among those that are asked for."""
-    where, parameters = scope.where()
-    return text_coverage(connection, where, parameters).searchable
+def searched(connection: sqlite3.Connection, scope: SearchScope) -> Coverage:
+    """Return how many of the trajectories that are asked for can be found, and what is with the others."""
+    return text_coverage(connection, *scope.where())

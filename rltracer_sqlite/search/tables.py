@@ -128,14 +128,23 @@ class Coverage(NamedTuple):
     @property
     def said(self) -> str:
         """How many can be searched, and why not all of them: the same words in the terminal and on pages."""
+        return f"{self.searchable:,} of {plural(self.total, 'trajectory')} can be searched{self._why}"
+
+    @property
+    def searched(self) -> str:
+        """Among how many nothing was found, and why these are not all."""
+        of = f"{self.searchable:,} of " if self.searchable < self.total else ""
+        return f"{of}{plural(self.total, 'trajectory')}{self._replace(unopened=0)._why}"
+
+    @property
+    def _why(self) -> str:
         parts = [
             (self.token_ids, "no text: token ids without a tokenizer"),
             (self.empty, "no text: no message was recorded"),
             (self.gone, "a file that is gone, and was never read for its words"),
             (self.unopened, "a file that is gone: found by their words, and not to be opened"),
         ]
-        why = "".join(f"; {count:,} {'has' if count == 1 else 'have'} {reason}" for count, reason in parts if count)
-        return f"{self.searchable:,} of {plural(self.total, 'trajectory')} can be searched{why}"
+        return "".join(f"; {count:,} {'has' if count == 1 else 'have'} {reason}" for count, reason in parts if count)
 
 
 def text_coverage(
