@@ -79,6 +79,14 @@ def test_a_run_without_a_score_or_a_reward_says_so(tmp_path: Path) -> None:
     assert rltracer("runs", database).stdout.splitlines()[2] == "     train: 0 scored, no reward"
 
 
+def test_an_analysis_says_it(database: Path, tmp_path: Path) -> None:
+    assert rltracer("analyze", database, "-o", tmp_path / "out").returncode == 0
+    assert " | 0.533 (over 3) | " in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    [head, row] = (tmp_path / "out" / "windows.csv").read_text(encoding="utf-8").splitlines()
+    found = dict(zip(head.split(","), row.split(","), strict=True))
+    assert (found["scored"], found["rewarded"], found["reward_mean"][:6]) == ("2", "3", "0.5333")
+
+
 def test_python_has_the_number(database: Path) -> None:
     with RLTracer(database) as tracer:
         step = tracer.step(1)

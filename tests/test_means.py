@@ -198,7 +198,8 @@ def test_charts_and_windows(rows: list[dict[str, Any]], size: int, env: str) -> 
                 keys = {"window": summary.window, "split": summary.split}
                 if summary.env is not None:
                     keys["env"] = summary.env or None
-                fact = {"scored": summary.scored, "pass_rate": summary.pass_rate.mean}
+                fact = {name: getattr(summary, name) for name in ("scored", "rewarded", "reward_mean")}
+                fact["pass_rate"] = summary.pass_rate.mean
                 is_plain(connection, fact, OF_WINDOW, **keys, **asked)
 
 

@@ -47,11 +47,11 @@ def _run(run: RunAnalysis, ks: Sequence[int]) -> Iterable[str]:
         yield f"Note: {_text(run.amiss)}"
     yield ""
     yield from _table(
-        ["steps", "split", "env", "prompts", "scored", "pass rate", *(f"pass@{k}" for k in ks), "all failed",
-         "all passed", "gained", "lost", "groups without signal"],
+        ["steps", "split", "env", "prompts", "scored", "pass rate", "mean reward", *(f"pass@{k}" for k in ks),
+         "all failed", "all passed", "gained", "lost", "groups without signal"],
         [
             [_steps(w), w.split, "all" if w.env is None else w.env, w.prompts, w.scored, _estimate(w.pass_rate),
-             *(_estimate(w.pass_at[k]) for k in ks), w.bins["0"], w.bins["1"], w.gained, w.lost,
+             _reward(w), *(_estimate(w.pass_at[k]) for k in ks), w.bins["0"], w.bins["1"], w.gained, w.lost,
              f"{w.zero_variance:,} of {w.judged_groups:,}"]
             for w in run.windows
         ],
@@ -105,6 +105,13 @@ def _estimate(estimate: Estimate) -> str:
     return f"{estimate.mean:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
 
 
+def _reward(window: WindowSummary) -> str:
+    """Return a mean reward, with over how many trajectories it is where these are not the scored ones."""
+    if window.reward_mean is None:
+        return "–"
+    return f"{window.reward_mean:.3f}" + (f" (over {window.rewarded:,})" if window.rewarded != window.scored else "")
+
+
 def _steps(item: WindowSummary | PromptMetric) -> str:
     return _place({"step_first": item.step_first, "step_last": item.step_last})
 
@@ -126,6 +133,7 @@ def _text(text: str) -> str:
 LIMITS = ("split", "env", "step_start", "step_end")
 METHOD = [
     "* A trajectory without the value that decides success is unscored: it is never counted as a failure.",
+    "* A mean reward is over the trajectories that have a reward: so many as it says, or as many as are scored.",
     "* pass@k is 1 − C(n−c, k) / C(n, k) for n scored trajectories and c successes of a prompt in the window (Chen et",
     "  al. 2021, arXiv 2107.03374). It is undefined where n < k; the mean is over the prompts that have it.",
     "* Intervals are 95 %. Prompts are the sample, since trajectories of one prompt resemble each other: Wilson's",

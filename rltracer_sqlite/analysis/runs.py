@@ -16,7 +16,7 @@ from ..passrates import PASS_BINS, SuccessRule, pass_bin
 from ..reprs import short
 from ..runs import WhichRunError
 from .metrics import PromptMetric, prompt_metrics
-from .selection import Selection, UnscoredTrajectory, end_steps, list_unscored, read_counts
+from .selection import Selection, UnscoredTrajectory, end_steps, list_unscored, read_counts, read_rewards
 from .windows import WindowSummary, summarise_windows
 
 
@@ -59,7 +59,8 @@ def analyse_run(
     name, rule = run.name, selection.rule or SuccessRule(run.success_path, run.success_threshold)
     counts = read_counts(connection, run_id, selection)
     metrics = prompt_metrics(name, counts, end_steps(connection, run_id, selection), selection.window, ks)
-    windows, unscored = summarise_windows(metrics, ks), list_unscored(connection, run_id, selection)
+    windows = summarise_windows(metrics, ks, read_rewards(connection, run_id, selection))
+    unscored = list_unscored(connection, run_id, selection)
     return RunAnalysis(name, str(rule), metrics, windows, unscored, amiss(run_states(connection)[run_id]))
 
 

@@ -25,6 +25,8 @@ RECOUNTED = """
     where g.run_id = :run {filters}
     group by g.id
 """
+WINDOW = "case when :size is null and step is not null then 0 else (step - :first) / :size end"
+Rewards = dict[tuple[int | None, str | None, str | None], tuple[int, float | None]]
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def read_counts(connection: sqlite3.Connection, run_id: int, selection: Selectio
         groups = RECOUNTED.format(filters=_filters(selection, "g"), value=value)
     rows = connection.execute(
         f"""
-        select case when :size is null and step is not null then 0 else (step - :first) / :size end as place,
+        select {WINDOW} as place,
             g.split, g.env, g.prompt_id, p.key, p.task, p.preview, count(*), coalesce(sum(zero_variance), 0),
             count(zero_variance), sum(trajectories), sum(scored), sum(successes)
         from ({groups}) g join prompts p on p.id = g.prompt_id
@@ -142,6 +144,22 @@ def read_counts(connection: sqlite3.Connection, run_id: int, selection: Selectio
         parameters,
     )
     return [PromptCount(*row) for row in rows]
+
+
+def read_rewards(connection: sqlite3.Connection, run_id: int, selection: Selection) -> Rewards:
+    """Return how many trajectories have a reward, and the sum of these rewards, by (window, split, env).
+
+    They are of the sums that are kept per step: a group's mean says nothing without how many have a reward.
+    """
+    first, _ = end_steps(connection, run_id, selection)
+    rows = connection.execute(
+        f"""
+        select {WINDOW} as place, split, env, sum(trajectories), sum(total) from step_values s
+        where run_id = :run and name = 'reward' {_filters(selection, "s")} group by place, split, env
+        """,
+        {**_parameters(run_id, selection), "first": first, "size": selection.window},
+    )
+    return {(window, split, env): (count, total) for window, split, env, count, total in rows}
 
 
 def list_unscored(connection: sqlite3.Connection, run_id: int, selection: Selection) -> list[UnscoredTrajectory]:

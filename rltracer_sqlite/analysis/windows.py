@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from ..amounts import plural
 from ..passrates import PASS_BINS, Estimate, estimate_mean, estimate_rate
 from ..reprs import short
 from .metrics import PromptMetric
+from .selection import Rewards
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class WindowSummary:
     scored: int
     successes: int
     pass_rate: Estimate  # successes / scored
+    rewarded: int  # trajectories that have a reward, scored or not
+    reward_mean: float | None  # the mean of theirs
     pass_at: dict[int, Estimate]  # the mean over the prompts with at least k scored trajectories
     bins: dict[str, int]  # prompts by pass-rate bin
     unscored_prompts: int
@@ -60,6 +64,8 @@ class WindowSummary:
             "unscored": self.trajectories - self.scored,
             "successes": self.successes,
             **_flat("pass_rate", self.pass_rate),
+            "rewarded": self.rewarded,
+            "reward_mean": self.reward_mean,
         }
         for k, estimate in self.pass_at.items():
             row |= {**_flat(f"mean_pass_at_{k}", estimate), f"prompts_with_{k}": estimate.prompts}
@@ -75,25 +81,27 @@ class WindowSummary:
         }
 
 
-def summarise_windows(metrics: Iterable[PromptMetric], ks: Sequence[int]) -> list[WindowSummary]:
+def summarise_windows(metrics: Iterable[PromptMetric], ks: Sequence[int], rewards: Rewards) -> list[WindowSummary]:
     """Return a summary per window and split, followed by one per env where the window has several."""
     windows: dict[tuple[Any, ...], list[PromptMetric]] = {}
     for metric in metrics:
         windows.setdefault((metric.run, metric.count.window, metric.count.split), []).append(metric)
     summaries = []
     for members in windows.values():
-        summaries.append(_summarise(members, None, ks))
+        summaries.append(_summarise(members, None, ks, rewards))
         envs: dict[str | None, list[PromptMetric]] = {}
         for metric in members:
             envs.setdefault(metric.count.env, []).append(metric)
         if len(envs) > 1:
-            summaries += [_summarise(inner, env or "", ks) for env, inner in envs.items()]
+            summaries += [_summarise(inner, env or "", ks, rewards) for env, inner in envs.items()]
     return summaries
 
 
-def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[int]) -> WindowSummary:
+def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[int], rewards: Rewards) -> WindowSummary:
     first = members[0]
     counts = [metric.count for metric in members]
+    places = {(count.window, count.split, count.env) for count in counts}
+    rewarded, reward_mean = _mean_reward([rewards[place] for place in places if place in rewards])
     bins = Counter(metric.pass_bin for metric in members)
     changes = Counter(metric.change for metric in members)
     return WindowSummary(
@@ -109,6 +117,8 @@ def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[in
         scored=sum(count.scored for count in counts),
         successes=sum(count.successes for count in counts),
         pass_rate=estimate_rate((count.scored, count.successes) for count in counts),
+        rewarded=rewarded,
+        reward_mean=reward_mean,
         pass_at={k: _mean_pass_at(members, k) for k in ks},
         bins={bin.label: bins[bin.label] for bin in PASS_BINS},
         unscored_prompts=bins[None],
@@ -123,6 +133,14 @@ def _mean_pass_at(members: Sequence[PromptMetric], k: int) -> Estimate:
     known = [(metric.pass_at[k], metric.count.scored) for metric in members]
     values = [value for value, _ in known if value is not None]
     return estimate_mean(values, sum(scored for value, scored in known if value is not None))
+
+
+def _mean_reward(sums: Sequence[tuple[int, float | None]]) -> tuple[int, float | None]:
+    """Return how many trajectories have a reward and their mean; None without any, and where no sum can hold them."""
+    count, totals = sum(count for count, _ in sums), [total for _, total in sums]
+    if not count or None in totals or not math.isfinite(total := sum(filter(None, totals))):
+        return count, None
+    return count, total / count
 
 
 def _flat(name: str, estimate: Estimate) -> dict[str, float | None]:
