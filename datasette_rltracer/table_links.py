@@ -87,10 +87,13 @@ def _value(row: TableRow, column: str) -> Any:
 
 OF_A_RUN = (
     "steps", "shards", "prompt_groups", "trajectories", "annotations", "step_values",
-    "prompt_pass_rates", "step_summary", "tool_use", "unread_steps", "prompt_windows", "window_summary",
-    "prompt_changes",
+    "prompt_pass_rates", "step_summary", "tool_use", "unread_steps", "run_problems", "prompt_windows",
+    "window_summary", "prompt_changes",
 )  # fmt: skip
-OF_A_STEP = ("prompt_groups", "trajectories", "shards", "step_values", "step_summary", "tool_use", "unread_steps")
+OF_A_STEP = (
+    "prompt_groups", "trajectories", "shards", "step_values", "step_summary", "tool_use", "unread_steps",
+    "run_problems",
+)  # fmt: skip
 
 LINKS: Mapping[tuple[str, str], Address] = {
     **{(table, "run_id"): _run() for table in OF_A_RUN},
@@ -106,6 +109,7 @@ LINKS: Mapping[tuple[str, str], Address] = {
         "trajectories", run_id="run_id", step="step", split="split", env="env", tools__arraycontains="tool"
     ),
     ("unread_steps", "run"): _run(),
+    ("run_problems", "run"): _run(),
     ("prompt_groups", "id"): _group("id"),
     ("prompt_groups", "prompt_id"): _group("id"),
     ("prompt_groups", "group_id"): _group("id"),

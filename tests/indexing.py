@@ -70,8 +70,22 @@ def value(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
     return only
 
 
+def without_run_problems(database: Path) -> None:
+    """Make an index what it was before it had the view of problems with their runs."""
+    connection = sqlite3.connect(database)
+    connection.executescript(
+        """
+        drop view run_problems;
+        delete from _sqlite_migrations where name = 'm004_run_problems';
+        pragma user_version = 3;
+        """
+    )
+    connection.close()
+
+
 def without_rewarded(database: Path) -> None:
     """Make an index what it was before it counted the trajectories of a group that have a reward."""
+    without_run_problems(database)
     connection = sqlite3.connect(database)
     connection.executescript(
         """

@@ -217,6 +217,7 @@ def test_include_provenance_adds_a_trace_provenance_field(tmp_path: Path) -> Non
     told = row.pop("trace_provenance")
     assert row == plain
     assert (told["run"], told["step"], told["uid"], told["line"], told["byte_offset"]) == ("run", 7, "a", 1, 0)
+    assert told["success"] is True
     file = tmp_path / "run" / told["file"]
     assert json.loads(file.read_bytes()[told["byte_offset"] :][: told["byte_length"]])["id"] == "a"
 

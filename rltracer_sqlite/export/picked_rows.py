@@ -52,6 +52,7 @@ class Facts(NamedTuple):
     task_key: str | None
     data_idx: Any
     reward: float | None
+    success: int | None
     tool_calls: int
     episode_id: str | None
     preview: str
@@ -61,8 +62,8 @@ class Facts(NamedTuple):
 
 
 FACTS = """
-d.pick, d.side, d.slot, g.window, t.step, t.env, t.task_key, t.data_idx, t.reward, t.tool_calls, t.episode_id,
-t.preview, p.key, g.scored, g.successes
+d.pick, d.side, d.slot, g.window, t.step, t.env, t.task_key, t.data_idx, t.reward, t.success, t.tool_calls,
+t.episode_id, t.preview, p.key, g.scored, g.successes
 """
 # A pair stands where its better trajectory stands, and its worse one is read right after it.
 PICKED = f"""
@@ -199,7 +200,8 @@ class _Maker:
         return {
             "run": self.run.name, "step": facts.step, "window_start": first, "window_end": last,
             "prompt_key": facts.key, "prompt_preview": facts.preview, "prompt_pass_rate": pass_rate,
-            "difficulty": pass_rate, "reward": facts.reward, "tool_call_count": facts.tool_calls,
+            "difficulty": pass_rate, "reward": facts.reward,
+            "success": None if facts.success is None else bool(facts.success), "tool_call_count": facts.tool_calls,
             "selection_slot": facts.slot, "uid": place.uid, "episode_id": facts.episode_id, "file": self._file(place),
             "line": place.line, "item": place.item, "byte_offset": place.byte_offset,
             "byte_length": place.byte_length,

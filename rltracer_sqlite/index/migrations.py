@@ -69,7 +69,16 @@ def m003_rewarded(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
 
 
-HISTORY = [m001_initial, m002_tools, m003_rewarded]
+def m004_run_problems(connection: sqlite3.Connection) -> None:
+    """Add the view of the problems with their runs."""
+    if connection.execute("select 1 from sqlite_master where name = 'run_problems'").fetchone():
+        return  # a new index has it from the start
+    for statement in statements(VIEWS):
+        if statement.startswith("create view run_problems "):
+            connection.execute(statement)
+
+
+HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems]
 
 
 def create(connection: sqlite3.Connection) -> None:

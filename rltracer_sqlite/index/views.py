@@ -51,6 +51,16 @@ VIEW_COLUMNS = {
         "pass_rate": "successes / scored; null: unscored",
     },
     "unread_steps": {"run": "the run's name"},
+    "run_problems": {
+        "run": "the run's name",
+        "step": "the step by the file's place, null where the records say it",
+        "file": "the file as it was last read, relative to the run's folder",
+        "line": "the line, counted from 1",
+        "byte_offset": "where it starts, in the uncompressed bytes",
+        "byte_length": "how many bytes it has",
+        "reason": "what is wrong with it",
+        "problem_id": "the number of its row in problems",
+    },
     "prompt_windows": {
         "window_size": "how many steps a window has",
         "window": "the window's number, counted from 0 at the run's first step",
@@ -148,6 +158,22 @@ create view unread_steps as
 select r.name as run, s.run_id as run_id, s.step as step, s.split as split
 from steps s join runs r on r.id = s.run_id
 where s.indexed_at is null;
+
+-- What could not be read of each run, or in part only, and why: the table problems with its runs and files, without
+-- what is told of files that are known to hold something else.
+create view run_problems as
+select
+    s.run_id as run_id,
+    r.name as run,
+    s.step as step,
+    s.file as file,
+    p.line as line,
+    p.byte_offset as byte_offset,
+    p.byte_length as byte_length,
+    p.reason as reason,
+    p.id as problem_id
+from problems p join shards s on s.id = p.shard_id join runs r on r.id = s.run_id
+where s.problems > 0;
 
 -- The pass rate of every prompt in windows of steps, counted from the run's first step. Choose one window_size:
 -- 1, 2, 5, 10, 20, 40, 100, 200, 400 or 1000. Windows without a scored trajectory have a null pass rate.
