@@ -90,7 +90,7 @@ def reading_context(
         **_found_context(found),
         **_branches_context(branches, branch),
         "view": view,
-        "unknown": unknown_views(args, lens),
+        "unknown": [*unknown_views(args, lens), *unknown_messages(args, view, len(messages))],
         "lens": lens,
         "has_tokens": may_have_tokens(trajectory),
         "page": _page(messages, view, args),
@@ -166,8 +166,28 @@ def unknown_views(args: MultiParams, lens: LensPage | None = None) -> list[str]:
     ]
 
 
+def unknown_messages(args: MultiParams, view: str, messages: int) -> list[str]:
+    """Return a sentence for each message of an address that the branch has not, or nothing where it is of tokens."""
+    if view == "tokens":
+        return []
+    asked = dict.fromkeys(
+        text for name in ("message", "start") if (text := args.get(name)) and _held(text, messages) is None
+    )
+    return [
+        f"There is no message “{first_words(text, LONGEST_ASKED)}”: this branch has {messages:,}, counted from 0."
+        for text in asked
+    ]
+
+
+def _held(text: str | None, messages: int) -> int | None:
+    """Return the number of a message in an address, or None where the branch has no such one."""
+    number = place(text)
+    return number if number is not None and number < messages else None
+
+
 def _page(messages: Sequence[Mapping[str, Any]], view: str, args: MultiParams) -> Page[Turn] | Page[RawMessage]:
-    start, full, wanted = place(args.get("start")) or 0, place(args.get("full")), place(args.get("message"))
+    start, wanted = (_held(args.get(name), len(messages)) for name in ("start", "message"))
+    start, full = start or 0, place(args.get("full"))
 
     def read_raw(first: int) -> Page[RawMessage]:
         return read_raw_page(messages, first, full)

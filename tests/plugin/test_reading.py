@@ -123,11 +123,25 @@ def long(tmp_path):
 
 
 @pytest.mark.parametrize("view", ["", "&view=raw"])
-@pytest.mark.parametrize(("wanted", "first"), [(0, 1), (199, 1), (200, 201), (449, 450), (9999, 451)])
+@pytest.mark.parametrize(("wanted", "first"), [(0, 1), (199, 1), (200, 201), (449, 450), (9999, 1)])
 async def test_a_message_is_found_on_whatever_page_it_is(long, wanted, first, view):
     page = await read(long, 1, f"?message={wanted}{view}")
     assert f"messages {first} – " in page
     assert (f'id="m{wanted}"' in page) == (wanted < 450)
+
+
+@pytest.mark.parametrize("view", ["", "&view=raw"])
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("message=450", "450"), ("start=450", "450"), ("message=%3Cb%3E", "<b>"), ("start=-1", "-1")]
+)
+async def test_a_message_that_is_not_there_is_said_and_the_first_ones_are_shown(long, asked, shown, view):
+    text = words(await read(long, 1, f"?{asked}{view}"))
+    assert f"There is no message “{shown}”: this branch has 450, counted from 0." in text
+    assert "messages 1 – 200 of 450" in text
+
+
+async def test_of_a_message_that_is_there_nothing_is_said(long):
+    assert "There is no message" not in await read(long, 1, "?message=449&start=0")
 
 
 async def test_a_tool_result_is_found_with_its_call(datasette):
