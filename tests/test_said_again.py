@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite.index.states import amiss, run_states
 from rltracer_sqlite.sources.prime_rl import scan
 from tests.commands import indexed, rltracer
 from tests.indexing import index, rows, value
@@ -110,3 +113,27 @@ def test_a_reading_that_is_stopped_has_counted_what_it_found(tmp_path: Path, mon
     (run / TRACES).write_text((run / TRACES).read_text().replace('"broken"', '"Broken"').replace("Well", "Why"))
     index(database, run)
     assert rows(database, "select state, problems from shards") == [("complete", 3)]
+
+
+def test_a_rewritten_file_whose_reading_is_stopped_is_not_read_to_its_end_and_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "COMMIT_RECORDS", 1)
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    said = [message("user", "Well?"), message("assistant", "Yes.")]
+    append(run / TRACES, *(trace(said, id=f"old{number}") for number in range(3)))
+    index(database, run)
+    (run / TRACES).unlink()
+    append(run / TRACES, *(trace(said, id=f"new{number}") for number in range(4)))
+
+    def stop(read: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            index(database, run, progress=stop)
+        with closing(sqlite3.connect(database)) as connection:
+            assert amiss(run_states(connection)[1], "how").startswith("1 of 1 file not read to its end yet")
+    index(database, run)
+    assert rows(database, "select uid from trajectories order by 1") == [(f"new{number}",) for number in range(4)]
+    assert rows(database, "select state, records, head_hash is null from shards") == [("complete", 4, 0)]

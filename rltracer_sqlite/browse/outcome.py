@@ -134,6 +134,6 @@ def _repetition(records: int, steps: Sequence[int | None]) -> str:
 def _without_a_reason(file: Mapping[str, Any]) -> str:
     if file["state"] == "waiting":
         return "it ends in the middle of its only line"
-    if file["state"] == "unread":
+    if file["state"] in ("reading", "unread"):
         return "it was not read to its end"
     return "it holds no rollout" if file["size"] else "it is empty"

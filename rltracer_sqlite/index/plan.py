@@ -17,6 +17,8 @@ from ..sources.readers import ByteReader
 from .database import transaction
 
 HASHED_BYTES = 4096
+# Without hashes a shard is read from its start, and with this size and time it is read in any case.
+TO_READ_AGAIN = "state = 'reading', size = 0, mtime_ns = 0, head_hash = null, tail_hash = null"
 Fingerprints: TypeAlias = "tuple[str | None, str | None]"
 """The hashes of the beginning and of the end of what has been read of a shard; None where it has fewer bytes."""
 

@@ -26,6 +26,7 @@ from .derived import StepKey
 from .late import leave_for_later, make_missing
 from .plan import (
     HASHED_BYTES,
+    TO_READ_AGAIN,
     Fingerprints,
     Job,
     discover_steps,
@@ -123,8 +124,8 @@ def _note_read(connection: sqlite3.Connection, writer: RunWriter, done: Refreshe
 class Reading:
     """One shard being read; each stretch between two positions is one transaction.
 
-    A shard that is read again is marked unread until it has been read to its end, so that an interrupted reading
-    begins anew and finds the rows to drop.
+    A shard that is read again has no hashes until it has been read to its end, so that an interrupted reading begins
+    anew and finds the rows to drop.
     """
 
     def __init__(self, connection: sqlite3.Connection, root: Root, writer: RunWriter, job: Job) -> None:
@@ -143,7 +144,7 @@ class Reading:
             self.job.shard_id = _shard_row(self.connection, self.writer.run_id, self.job)
             if self.job.again:
                 forget_findings(self.connection, self.job.shard_id)
-                self.connection.execute("update shards set state = 'unread' where id = ?", (self.job.shard_id,))
+                self.connection.execute(f"update shards set {TO_READ_AGAIN} where id = ?", (self.job.shard_id,))
             elif self.job.is_resumed:
                 # Counted in one, so that they are what an undisturbed reading would have counted.
                 refresh_steps(self.connection, self.writer.run_id, self._steps())
@@ -191,7 +192,8 @@ class Reading:
         seen = self.held if self.job.again else None
         batch = self.entries, self.updates, self.problems
         self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen, is_last)
-        _note_progress(self.connection, self.job, self.reached, len(self.entries) + len(self.updates), self.hashes)
+        hashes = (None, None) if self.job.again and not is_last else self.hashes
+        _note_progress(self.connection, self.job, self.reached, len(self.entries) + len(self.updates), hashes)
         self.hashes = None
         self.entries, self.updates, self.problems = [], [], []
 

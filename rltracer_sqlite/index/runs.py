@@ -9,6 +9,7 @@ from ..sources.base import Source, SourceError
 from ..sources.places import Root, real_place
 from ..sources.remote import RemoteRoot
 from .database import transaction
+from .plan import TO_READ_AGAIN
 from .queries import Run, runs
 from .statistics import apply_success, utc_now
 from .success import DEFAULT_SUCCESS
@@ -51,7 +52,7 @@ def ensure_run(
         connection.execute("update runs set name = ? where id = ?", (name, run_id))
     if mapping != old_mapping:
         # What an edited mapping says of files that have not changed is found by reading them again.
-        connection.execute("update shards set state = 'unread' where run_id = ? and state <> 'gone'", (run_id,))
+        connection.execute(f"update shards set {TO_READ_AGAIN} where run_id = ? and state <> 'gone'", (run_id,))
     if tokenizer and tokenizer != old_tokenizer:
         _read_texts_again(connection, run_id)
     if tokenizer or mapping:
@@ -65,8 +66,8 @@ def ensure_run(
 def _read_texts_again(connection: sqlite3.Connection, run_id: int) -> None:
     """Have the shards read again whose token ids another tokenizer, or none, has made into prompts."""
     connection.execute(
-        """
-        update shards set state = 'unread' where run_id = ? and state <> 'gone' and exists (
+        f"""
+        update shards set {TO_READ_AGAIN} where run_id = ? and state <> 'gone' and exists (
             select 1 from trajectories t where t.shard_id = shards.id and t.content_kind <> 'messages'
         )
         """,

@@ -19,7 +19,7 @@ create table runs (
     success_threshold real not null,   -- a success is a trajectory whose value is at least this
     success_chosen integer not null default 0, -- 1: the rule was given by a person; 0: it is the default
     created_at text not null,          -- when the run was first indexed, UTC
-    indexed_at text                    -- when the run was last indexed, UTC
+    indexed_at text                    -- when something of the run was last read, UTC; an indexing that found nothing new leaves it
 ) strict;
 
 -- One training step of a run, per split. One that was read and has no trajectory has no record, or only such as are

@@ -56,7 +56,7 @@ def consistent(database: Path) -> None:
         return  # killed before there was a schema
     beyond = """
         select count(*) from trajectories t join shards s on s.id = t.shard_id
-        where t.byte_offset + t.byte_length > s.indexed_bytes and s.state <> 'unread'
+        where t.byte_offset + t.byte_length > s.indexed_bytes and s.head_hash is not null
     """
     assert connection.execute(beyond).fetchone() == (0,)
     counted = """
@@ -65,7 +65,7 @@ def consistent(database: Path) -> None:
     """
     assert connection.execute(counted).fetchone() == (0,)
     records = """
-        select count(*) from shards s where producer is null and state <> 'unread'
+        select count(*) from shards s where producer is null and s.head_hash is not null
         and records <> (select count(*) from trajectories t where t.shard_id = s.id)
     """
     assert connection.execute(records).fetchone() == (0,)
