@@ -78,8 +78,10 @@ def group() -> None:
     for the end of a line, steps.
 
     What a command writes lies in a folder that is there; none is made for it. The exit code is 0 when all went well, 1
-    when something could not be read, found or written, 2 for wrong arguments, and 130 or 143 where Ctrl-C or SIGTERM
-    stopped it before it was done. What goes on until it is stopped, --watch, serve and demo, is done then: 0.
+    when a file or a run could not be read, found or written, 2 for wrong arguments, 130 or 143 where Ctrl-C or SIGTERM
+    stopped it before it was done, and 141 where the reader of its output has left, as head does. A line that cannot be
+    read is a problem, and a file that waits for the end of a line is read later: 0. What goes on until it is stopped,
+    --watch, serve and demo, is done then: 0.
     """
 
 
@@ -91,10 +93,11 @@ def main() -> None:
 def run(command: click.Command) -> None:
     """Run a command, turning the library's own errors into a sentence on stderr."""
     from ..stopping import interrupts
+    from .closed_pipe import closed_pipes
     from .stopped import is_interrupt, say_stopped
 
     _escape_what_cannot_be_printed()
-    with interrupts() as exit_code:
+    with closed_pipes(), interrupts() as exit_code:
         try:
             _run(command)
         except BaseException as error:
@@ -120,15 +123,11 @@ def _run(command: click.Command) -> NoReturn:
     try:
         refuse_empty(sys.argv[1:])
         sys.exit(command.main(prog_name=None, standalone_mode=False))
-    except Interrupted:
+    except (BrokenPipeError, Interrupted):
         raise
     except click.ClickException as error:
         show_error(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has left, for example `head`: nothing to complain about.
-        sys.stderr.close()
-        sys.exit(0)
     except Exception as error:  # the edge: what a person can mend is said in a sentence, anything else is a bug
         from .failures import explained  # which imports what only an error needs
 
