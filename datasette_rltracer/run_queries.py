@@ -5,6 +5,7 @@ from __future__ import annotations
 from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
+from rltracer_sqlite.index.states import STEPS_AMISS
 
 from .queries import Query
 
@@ -29,6 +30,7 @@ select
     (select sum(state = 'unread') from shards where run_id = r.id) as unread,
     (select sum(state = 'gone') from shards where run_id = r.id) as gone,
     (select ifnull(sum(problems), 0) from shards where run_id = r.id) as problems,
+    {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(id) from (
         select id from shards where run_id = r.id and problems > 0
         limit {MOST_FILES + 1}

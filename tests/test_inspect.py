@@ -70,7 +70,7 @@ def test_what_has_vanished_is_told_beside_its_step(tmp_path: Path) -> None:
     done = rltracer("inspect", tmp_path / "x.sqlite")
     assert [line.split()[-2:] == ["1", "gone"] for line in done.stdout.splitlines()[3:]] == [True, False]
     command = f"rltracer inspect {tmp_path / 'x.sqlite'} --problems"
-    assert done.stderr == f"run: 1 of 2 files gone since it was read: {command} lists them.\n"
+    assert done.stderr == f"run: 1 of 2 files gone since it was read, of step 3: {command} lists them.\n"
 
 
 def test_a_folder_of_which_nothing_was_read_lists_its_steps(tmp_path: Path) -> None:

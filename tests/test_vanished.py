@@ -42,7 +42,7 @@ def test_a_run_that_has_vanished_is_told_and_flagged_until_it_is_back(
             "rltracer runs --move tells where it is now."
         )
         assert rows(database, GONE) == [(4, 4)]
-    assert "2 of 2 files gone since they were read: " in rltracer("inspect", database).stderr
+    assert "2 of 2 files gone since they were read, of steps 1–2: " in rltracer("inspect", database).stderr
     assert "file present" in (told := rltracer("export", database, "--dry-run", "--acceptance", "any").stdout)
     assert [line.split()[2] for line in told.splitlines() if line.startswith("file present")] == ["0"]
     (tmp_path / "away").rename(run)

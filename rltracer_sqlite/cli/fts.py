@@ -59,7 +59,8 @@ def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
         say(text_report(done, database))
     for name, reason in done.skipped.items():
         say(f"Error: the run {name} could not be read: {reason}", err=True)
-    sys.exit(1 if done.skipped and not done.searchable else 0)
+    say_unreadable(done)
+    sys.exit(1 if done.skipped or done.unreadable else 0)
 
 
 def main() -> None:
@@ -88,6 +89,14 @@ class TextProgress:
             click.echo("\r" + " " * 79 + "\r", err=True, nl=False)
 
 
+def say_unreadable(done: TextRefreshed) -> None:
+    """Say on stderr how many records a pass over the texts could not read."""
+    from ..amounts import plural
+
+    if done.unreadable:
+        say(f"Error: the texts of {plural(done.unreadable, 'record')} could not be read.", err=True)
+
+
 def text_report(done: TextRefreshed, database: Path) -> str:
     """Return what a pass over the texts did, with the bytes of text that it read a second."""
     from ..amounts import plural, size
@@ -99,8 +108,6 @@ def text_report(done: TextRefreshed, database: Path) -> str:
     ]
     if done.rebuilt:
         lines.insert(0, "Built anew.")
-    if done.unreadable:
-        lines.append(f"{plural(done.unreadable, 'record')} could not be read")
     if done.changed:
         lines.append(
             f"{plural(done.changed, 'trajectory')} rewritten since, still found by the old words. "

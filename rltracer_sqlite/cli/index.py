@@ -21,6 +21,7 @@ from .visible import printable
 if TYPE_CHECKING:
     from ..sources.places import Root
     from .asked import Options
+    from .indexing import Indexed
 
 
 @click.command(context_settings=CONTEXT)
@@ -80,7 +81,8 @@ def command(
     RUN is an experiment folder, its run_default or rollouts folder, a folder of evaluations, or a single file; or the
     URL of one, such as s3://bucket/my-run. The index keeps where each trajectory is and what it can be selected by;
     the text stays in the run's files, which are never written to. Run it again to add what is new: unchanged files
-    are not read. Of several runs those that can be read are indexed, and the others named.
+    are not read. Of several runs those that can be read are indexed, and the others named. A file
+    that cannot be read is named too, with exit code 1; a line that cannot be is a problem, with 0.
 
     \b
     Examples:
@@ -108,7 +110,7 @@ def command(
     if watch:
         _watch(database, runs, options, every)
     else:
-        sys.exit(0 if _index(database, runs, options) else 1)
+        sys.exit(0 if all(_index(database, runs, options)) else 1)
 
 
 def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: float) -> None:
@@ -124,7 +126,7 @@ def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: floa
     watch_runs(database, runs, options, every)
 
 
-def _index(database: Path, runs: tuple[Root, ...], options: Options) -> bool:
+def _index(database: Path, runs: tuple[Root, ...], options: Options) -> Indexed:
     from ..index.database import remove_database
     from ..index.lock import WriterLock
     from .indexing import beside_of, index_runs, rebuild_index

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..amounts import listed, plural
 from .say import say
@@ -26,18 +26,25 @@ if TYPE_CHECKING:
     Sources = list[tuple[Root, Source]]
 
 
-def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> bool:
-    """Index into a file beside the database, and put it in its place when all went well."""
+class Indexed(NamedTuple):
+    """Whether every run gave trajectories, and every file of the runs that did could be read."""
+
+    every_run: bool
+    every_file: bool
+
+
+def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> Indexed:
+    """Index into a file beside the database, and put it in its place when every run gave trajectories."""
     from ..index.database import remove_database, replace_database
 
     searchable = _check_all_named(database, roots)
     options = replace(options, fts=options.fts or searchable)
     beside = beside_of(database)
     try:
-        found = index_runs(beside, roots, options, database)
-        if found:
+        done = index_runs(beside, roots, options, database)
+        if done.every_run:
             replace_database(beside, database)
-        return found
+        return done
     finally:
         remove_database(beside)
 
@@ -68,21 +75,23 @@ def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
     return searchable
 
 
-def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: Path) -> bool:
-    """Index each run into `target` and print the summary; say whether every run gave trajectories.
+def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: Path) -> Indexed:
+    """Index each run into `target`, print the summary and return how that went.
 
-    What is wrong with a run is said, and the others are indexed all the same.
+    What is wrong with a run or a file is said, and the others are indexed all the same.
     """
     started = time.perf_counter()
     # Every run is looked at before the database is touched: wrong paths alone change nothing.
     with telling(lambda: "Nothing was written."):
         sources, unread = _found_sources(roots, options, target, shown)
     faults = flag_or_explain(target, unread)
+    in_files: list[str] = []
     if sources:
-        faults += _index_found(target, sources, options, shown, started)
-    for message in faults:
+        of_runs, in_files = _index_found(target, sources, options, shown, started)
+        faults += of_runs
+    for message in [*faults, *in_files]:
         say(f"Error: {message}", err=True)
-    return not faults
+    return Indexed(not faults, not in_files)
 
 
 def _found_sources(
@@ -118,10 +127,15 @@ def refuse_merging_unread(root: Root, options: Options, database: Path) -> None:
     refuse_merging(root, options, database, source)
 
 
-def _index_found(target: Path, sources: Sources, options: Options, shown: Path, started: float) -> list[str]:
-    """Index runs, print the summary, and return a sentence for each run that gave no trajectory."""
+def _index_found(
+    target: Path, sources: Sources, options: Options, shown: Path, started: float
+) -> tuple[list[str], list[str]]:
+    """Index runs, and print the summary.
+
+    Returns a sentence for each run that gave no trajectory, and one for each other of which a file could not be read.
+    """
     from ..index.database import finish_writing, open_for_writing, remove_database
-    from .report import summary, warn_of_misfits
+    from .report import summary, unread_sentence, warn_of_misfits
 
     existed = target.exists()
     connection = open_for_writing(target)
@@ -137,7 +151,7 @@ def _index_found(target: Path, sources: Sources, options: Options, shown: Path, 
             warn_of_misfits(done)
         if options.rule and not options.discover and results:
             _check_rule(connection, results, options.rule, shown)
-        return faults
+        return faults, [unread_sentence(connection, done) for done in results if done.unread]
     finally:
         useless = not results and not existed and _holds_nothing(connection)
         finish_writing(connection)
@@ -259,11 +273,12 @@ def found_tokenizer(place: str) -> str:
 def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool) -> None:
     from ..roots import Roots
     from ..search import refresh_text
-    from .fts import text_report
+    from .fts import say_unreadable, text_report
 
     done = refresh_text(connection, Roots.for_database(database))
     if not quiet:
         say(text_report(done, database))
+    say_unreadable(done)
 
 
 def remember(root: Root, tokenizer: str | None) -> None:

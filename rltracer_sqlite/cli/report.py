@@ -134,9 +134,8 @@ def run_lines(
         lines.append(f"  no trace: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, REASONS["waiting"]) + _told("gone", result.gone, REASONS["gone"])
-    lines += [f"  left aside: {in_line(file)}: {reason}" for file, reason in list(result.aside.items())[:MAX_ASIDE]]
-    if len(result.aside) > MAX_ASIDE:
-        lines.append(f"  left aside: {plural(len(result.aside) - MAX_ASIDE, 'file')} more, see the table shards")
+    aside = [f"{in_line(file)}: {reason}" for file, reason in result.aside.items() if file not in result.unread]
+    lines += _at_most("left aside", aside) + _at_most("not read", list(result.unread.values()))
     lines += _others(result)
     lines += [f"  {note}" for note in result.notes]
     if result.removed:
@@ -145,9 +144,21 @@ def run_lines(
 
 
 def _told(state: str, files: list[str], what: str) -> list[str]:
-    lines = [f"  {state}: {in_line(file)} {what}" for file in files[:MAX_ASIDE]]
+    return _at_most(state, [f"{in_line(file)} {what}" for file in files])
+
+
+def _at_most(state: str, files: list[str]) -> list[str]:
+    lines = [f"  {state}: {file}" for file in files[:MAX_ASIDE]]
     more = len(files) - len(lines)
     return [*lines, f"  {state}: {plural(more, 'file')} more, see the table shards"] if more else lines
+
+
+def unread_sentence(connection: sqlite3.Connection, result: Refreshed) -> str:
+    """Return which files of a run an indexing could not read, and why not the first of them; the rest is indexed."""
+    count, reason = len(result.unread), next(iter(result.unread.values())).rstrip(".")
+    more = "" if count == 1 else f" (the first of {count:,})"
+    name = in_line(name_of(connection, result.run_id))
+    return f"{name}: {plural(count, 'file')} could not be read, and the others are indexed: {in_line(reason)}{more}."
 
 
 def _others(result: Refreshed) -> list[str]:

@@ -54,6 +54,7 @@ class Refreshed:
     removed: int = 0  # rows whose record a rewritten file no longer holds
     waiting: list[str] = field(default_factory=list)  # files whose last line is not finished
     aside: dict[str, str] = field(default_factory=dict)  # files that should have been read, and why they were not
+    unread: dict[str, str] = field(default_factory=dict)  # those of them that this refresh could not read, and why
     others: dict[str, str] = field(default_factory=dict)  # files known to hold something else, and what
     unused: dict[str, int] = field(default_factory=dict)  # why files were not looked into, and how many
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
@@ -233,6 +234,8 @@ class Reading:
         done.read_shards += 1
         done.read_bytes += self._read_bytes()
         done.removed += self.removed
+        if self.state == "unread":
+            done.unread[self.job.shard.file] = self.note
         if self.misfit:
             done.misfits[self.job.shard.file] = self.misfit
 

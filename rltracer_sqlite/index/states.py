@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from ..amounts import plural
+from ..amounts import plural, ranges
 
 COMPLETE = "read completely"
 ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row
@@ -19,16 +20,25 @@ FILES = {
     "unread": ("could not be read", "could not be read"),
     "gone": ("gone since it was read", "gone since they were read"),
 }
-STATES = """
+# The steps of those files whose places tell one, as JSON: [state, step], each pair once.
+STEPS_AMISS = f"""
+(
+    select json_group_array(json_array(state, step)) from (
+        select distinct state, step from {{schema}}.shards
+        where run_id = r.id and step is not null and state in ({", ".join(f"'{state}'" for state in FILES)})
+    )
+) as steps_amiss
+"""
+STATES = f"""
 select
-    r.id, (select count(distinct ifnull(step, -1)) from {schema}.steps where run_id = r.id) as steps,
+    r.id, (select count(distinct ifnull(step, -1)) from {{schema}}.steps where run_id = r.id) as steps,
     (
-        select count(distinct ifnull(step, -1)) from {schema}.steps where run_id = r.id and indexed_at is null
+        select count(distinct ifnull(step, -1)) from {{schema}}.steps where run_id = r.id and indexed_at is null
     ) as unread_steps,
     count(s.id) as files, ifnull(sum(s.state = 'reading'), 0) as reading,
     ifnull(sum(s.state = 'waiting'), 0) as waiting, ifnull(sum(s.state = 'unread'), 0) as unread,
-    ifnull(sum(s.state = 'gone'), 0) as gone, ifnull(sum(s.problems), 0) as problems
-from {schema}.runs r left join {schema}.shards s on s.run_id = r.id group by r.id order by r.id
+    ifnull(sum(s.state = 'gone'), 0) as gone, ifnull(sum(s.problems), 0) as problems, {STEPS_AMISS.strip()}
+from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by r.id order by r.id
 """
 
 
@@ -45,9 +55,16 @@ def state_words(row: Mapping[str, Any]) -> list[str]:
 
 
 def file_words(row: Mapping[str, Any]) -> list[str]:
-    """Return what is not as it should be with the files of a run, in words; `row` as in `state_words`."""
+    """Return what is not as it should be with the files of a run, in words, and of which steps these are.
+
+    `row` is as in `state_words`; it may have `steps_amiss`, which is as in `STEPS_AMISS`.
+    """
+    steps: dict[str, list[int]] = {}
+    for state, step in json.loads(row.get("steps_amiss") or "[]"):
+        steps.setdefault(state, []).append(step)
     return [
         f"{row[state]:,} of {plural(row['files'], 'file')} {of_one if row[state] == 1 else of_several}"
+        + (f", of step{'s' * (len(steps[state]) > 1)} {ranges(steps[state])}" if state in steps else "")
         for state, (of_one, of_several) in FILES.items()
         if row[state]
     ]
@@ -68,7 +85,7 @@ def amiss(row: Mapping[str, Any], how: str = LISTS_THEM) -> str:
     return " ".join(filter(None, (f"{said}: {how}." if said else "", steps)))
 
 
-def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int, dict[str, int]]:
+def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int, dict[str, Any]]:
     """Return how many steps and files of each run, by its number, are in each state, and its problems.
 
     `schema` is the name that the index is attached by.

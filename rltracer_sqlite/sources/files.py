@@ -146,9 +146,10 @@ def open_inside(root: Path, path: str) -> int:
         descriptor = _opened_below(folder, full)
     except OSError as error:
         raise LocatorError(f"{path} cannot be opened: {error.strerror}.") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise LocatorError(f"{path} is not a regular file.")
+        raise LocatorError(f"{path} is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}.")
     return descriptor
 
 

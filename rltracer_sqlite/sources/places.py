@@ -19,13 +19,16 @@ Root: TypeAlias = Path | RemoteRoot
 FileStatus: TypeAlias = Callable[[str], Status]
 
 SQLITE_HEADER = b"SQLite format 3\0"
-FILE, LINK, CLOSED = "file", "link", "closed"
+FILE, LINK, CLOSED, FOLDER = "file", "link", "closed", "folder"
 # Folders that hold weights or a tracker's own files, and often very many of them.
 SKIPPED_FOLDERS = frozenset({"checkpoints", "weights", "wandb", "node_modules", "__pycache__"})
 
 
 class Listed(NamedTuple):
-    """What a walk came upon: a file, or what it did not enter, a link to a folder or a folder that is closed to us."""
+    """What a walk came upon: a file, or what it did not enter, a link to a folder or a folder that is closed to us.
+
+    A folder that has the name of a file of lines is told too, and entered as every one.
+    """
 
     path: str  # relative to where the walk began, "/" separated
     what: str = FILE
@@ -77,12 +80,14 @@ def walk(root: Root, skipped: frozenset[str] = frozenset()) -> Iterator[Listed]:
                 yield Listed(path, LINK)
             else:
                 folders.append(path)
+                if entry.name.endswith(".jsonl"):
+                    yield Listed(path, FOLDER)
         pending += reversed(folders)
 
 
 def files_below(root: Root) -> Iterator[str]:
     """Yield the path of every file below a folder, apart from those in folders that hold no rollouts."""
-    yield from (path for path, what in walk(root, SKIPPED_FOLDERS) if what != CLOSED)
+    yield from (path for path, what in walk(root, SKIPPED_FOLDERS) if what not in (CLOSED, FOLDER))
 
 
 def file_status(root: Root) -> FileStatus:

@@ -109,7 +109,8 @@ def test_a_folder_that_may_not_be_read_is_said(run: Path, tmp_path: Path) -> Non
     (run / "step_1").chmod(0)
     try:
         done = indexed(tmp_path / "x.sqlite", run)
-        assert "left aside: step_1: step_1 cannot be opened: Permission denied" in done.stdout
+        assert "not read: step_1 cannot be opened: Permission denied" in done.stdout
+        assert (done.returncode, "1 file could not be read, and the others are indexed" in done.stderr) == (1, True)
         run.chmod(0)
         assert "Permission denied" in sentence(indexed(tmp_path / "y.sqlite", run))
     finally:
@@ -160,6 +161,7 @@ ODD_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a device's link": (make_link, "leads outside"),
     "a link to nothing": (lambda path: path.symlink_to("nowhere"), "not there any more"),
     "a circle of links": (lambda path: path.symlink_to(path.name), "cannot be opened"),
+    "a folder": (make_folder_shard, "is a folder"),
     "a Git LFS pointer": (make_pointer, "git lfs pull"),
     "a damaged chunk": (make_damaged, "damaged"),
     "a chunk that was cut off": (make_cut_off, "damaged"),
@@ -176,7 +178,9 @@ def test_one_odd_file_does_not_stop_the_others(
     make(odd)
     for _ in range(2):  # the second time nothing is told twice
         done = indexed(tmp_path / "x.sqlite", run)
-        assert (done.returncode, done.stderr) == (0, "")
+        could_be_read = reason == "git lfs pull"
+        assert done.returncode == (0 if could_be_read else 1)
+        assert ("Error: run: 1 file could not be read" in done.stderr) == (not could_be_read)
         assert "1 trajectory" in done.stdout
         [told] = rows(tmp_path / "x.sqlite", "select reason from problems where line is null")
         assert reason in told[0]

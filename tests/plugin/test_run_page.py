@@ -195,7 +195,7 @@ async def test_a_file_that_ends_in_the_middle_of_a_line_is_told_with_the_problem
     append_torn(run / ALL, record("t1"))
     index(tmp_path / "index.sqlite", run)
     page = words(await get(Datasette([str(tmp_path / "index.sqlite")]), PAGE))
-    assert "No problem in what was read; 1 of 1 file ends in the middle of a line." in page
+    assert "No problem in what was read; 1 of 1 file ends in the middle of a line, of step 1." in page
     assert "Every line of every file was read." not in page
 
 

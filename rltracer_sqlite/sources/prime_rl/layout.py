@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..base import PACKED, Shard, SourceError
-from ..places import CLOSED, LINK, SKIPPED_FOLDERS, Root, base_folder, real_place, walk
+from ..places import CLOSED, FOLDER, LINK, SKIPPED_FOLDERS, Root, base_folder, real_place, walk
 
 # Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
 PASSED_OVER = SKIPPED_FOLDERS | {"broadcasts", "live"}
@@ -65,6 +65,9 @@ def shard_files(root: Root) -> Iterator[str]:
     for path, what in walk(root, PASSED_OVER):
         if what == CLOSED:
             yield path  # opening it will fail, and say why
+        elif what == FOLDER:
+            if shard_of(base_folder(root), path).layout != "file":
+                yield path  # a folder in the place of a file
         elif what == LINK:
             if isinstance(root, Path) and not real_place(root / path).is_relative_to(real_place(root)):
                 yield path  # opening it will fail, and say why; what it leads to inside is found at its own place

@@ -1,0 +1,88 @@
+"""A file of a run that cannot be read: all others are indexed, it is named with its step, and the exit code is 1."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rltracer_sqlite.index.states import amiss, run_states
+from tests.commands import indexed, rltracer
+from tests.indexing import value
+from tests.layouts import append, message, trace
+
+TRACES = "rollouts/step_{}/train/all/traces.jsonl"
+SAID = [message("user", "Well?"), message("assistant", "Yes.")]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    for step in (1, 2, 3):
+        append(tmp_path / "run" / TRACES.format(step), trace(SAID, id=f"t{step}", reward=1))
+    return tmp_path / "run"
+
+
+def into_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def out_of_the_run(file: Path) -> None:
+    file.replace(file.parents[5] / "elsewhere.jsonl")
+    file.symlink_to(file.parents[5] / "elsewhere.jsonl")
+
+
+def into_a_damaged_archive(file: Path) -> None:
+    file.replace(file.with_name("traces.jsonl.zst"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (into_a_folder, f"{TRACES.format(2)} is a folder."),
+        (out_of_the_run, f"{TRACES.format(2)} leads outside the run's folder; what it points to is not read."),
+        (into_a_damaged_archive, f"{TRACES.format(2)}.zst is damaged after byte 0: "),
+    ],
+)
+def test_it_is_said_with_its_step_and_the_others_are_indexed(
+    run: Path, tmp_path: Path, spoil: Callable[[Path], None], why: str
+) -> None:
+    spoil(run / TRACES.format(2))
+    database = tmp_path / "x.sqlite"
+    for jobs in (["--jobs", "1"], ["--jobs", "2"]):
+        done = indexed(database, run, *jobs)
+        assert done.stderr.startswith(f"Error: run: 1 file could not be read, and the others are indexed: {why}")
+        assert (done.returncode, done.stderr.count("\n"), f"  not read: {why}" in done.stdout) == (1, 1, True)
+    assert value(database, "select count(*) from trajectories") == 2
+    shown = rltracer("inspect", database)
+    assert (shown.returncode, "; 1 of 3 files could not be read, of step 2: " in shown.stderr) == (0, True)
+    assert indexed(database, run, "--steps", "3", "--quiet") == (0, "", "")
+
+
+def test_a_bad_line_is_a_problem_and_no_failure(run: Path, tmp_path: Path) -> None:
+    with (run / TRACES.format(2)).open("a") as file:
+        file.write("{broken\n{waiting")
+    done = indexed(tmp_path / "x.sqlite", run)
+    assert (done.returncode, done.stderr) == (0, "")
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        told = amiss(run_states(connection)[1], "how")
+    assert told == "1 problem; 1 of 3 files ends in the middle of a line, of step 2: how."
+
+
+def test_steps_whose_files_are_gone_are_told_together(run: Path, tmp_path: Path) -> None:
+    indexed(tmp_path / "x.sqlite", run)
+    for step in (1, 2):
+        (run / TRACES.format(step)).unlink()
+    assert indexed(tmp_path / "x.sqlite", run).returncode == 0
+    shown = rltracer("inspect", tmp_path / "x.sqlite").stderr
+    assert "2 of 3 files gone since they were read, of steps 1–2: " in shown
+
+
+def test_a_rebuilding_takes_its_place_beside_a_file_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
+    indexed(tmp_path / "x.sqlite", run)
+    into_a_folder(run / TRACES.format(2))
+    assert indexed(tmp_path / "x.sqlite", run, "--rebuild").returncode == 1
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 2
