@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.runs import COMMANDS, REPOSITORY
+from tests.indexing import value
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a closed pipe is told otherwise there")
 
@@ -44,7 +45,4 @@ def test_an_error_that_nobody_reads_ends_quietly_too(tmp_path: Path) -> None:
 def test_an_indexing_that_nobody_reads_has_written_its_index(run: Path, tmp_path: Path) -> None:
     assert unread("index", tmp_path / "x.sqlite", run) == (141, b"")
     assert [path.name for path in tmp_path.iterdir()] == ["x.sqlite"]
-    assert subprocess.run(
-        [sys.executable, "-c", COMMANDS["rltracer"], "runs", tmp_path / "x.sqlite"],
-        check=True, capture_output=True, text=True, cwd=REPOSITORY,
-    ).stdout.count("120") == 1  # fmt: skip
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 120
