@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,7 @@ class Status:
     def __init__(self, quiet: bool) -> None:
         self.is_shown = not quiet and sys.stderr.isatty()
         self.said = ""
+        self.told: set[str] = set()
 
     def show(self, text: str) -> None:
         """Show a text until the next one."""
@@ -44,6 +45,14 @@ class Status:
             if text:
                 say(text, err=True)
         self.said = text
+
+    def tell_once(self, reasons: Collection[str]) -> None:
+        """Print why files cannot be read, each reason the first time only, however often they are tried again."""
+        for reason in dict.fromkeys(reasons):
+            if reason not in self.told:
+                self.clear()
+                say(f"Not read: {reason}", err=True)
+        self.told.update(reasons)
 
     def clear(self) -> None:
         """Take the line away."""
@@ -91,6 +100,7 @@ def _warn(look: Look, status: Status) -> None:
         if done.misfits:
             status.clear()
             warn_of_misfits(done)
+        status.tell_once(done.unread.values())
 
 
 class Told(NamedTuple):
