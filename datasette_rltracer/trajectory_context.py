@@ -173,10 +173,8 @@ def unknown_messages(args: MultiParams, view: str, messages: int) -> list[str]:
     asked = dict.fromkeys(
         text for name in ("message", "start") if (text := args.get(name)) and _held(text, messages) is None
     )
-    return [
-        f"There is no message “{first_words(text, LONGEST_ASKED)}”: this branch has {messages:,}, counted from 0."
-        for text in asked
-    ]
+    have = f"this branch has {messages:,}, counted from 0 in an address"
+    return [f"There is no message “{first_words(text, LONGEST_ASKED)}”: {have}." for text in asked]
 
 
 def _held(text: str | None, messages: int) -> int | None:

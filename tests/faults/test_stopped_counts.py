@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX
 PROGRAM = """
 import os, sys
 from rltracer_sqlite.cli.index import main
-from rltracer_sqlite.index.refresh import Reading
+from rltracer_sqlite.index.reading import Reading
 from rltracer_sqlite.sources.prime_rl import scan
 scan.COMMIT_RECORDS = 7
 number, left, commit = int(sys.argv.pop(1)), 3, Reading._commit

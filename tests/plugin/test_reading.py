@@ -136,7 +136,7 @@ async def test_a_message_is_found_on_whatever_page_it_is(long, wanted, first, vi
 )
 async def test_a_message_that_is_not_there_is_said_and_the_first_ones_are_shown(long, asked, shown, view):
     text = words(await read(long, 1, f"?{asked}{view}"))
-    assert f"There is no message “{shown}”: this branch has 450, counted from 0." in text
+    assert f"There is no message “{shown}”: this branch has 450, counted from 0 in an address." in text
     assert "messages 1 – 200 of 450" in text
 
 
