@@ -32,7 +32,8 @@ class Sampled:
     def __init__(self, records: Sequence[Row]) -> None:
         self.layout, self.rows, self.why = _layout(records)
         paths = Counter(path for row in self.rows for name in row.cells for path in paths_of(name, row.get(name)))
-        self.names = [path for path, _ in paths.most_common(MOST_NAMES)]
+        # A column without a name is none that a mapping could name.
+        self.names = [path for path, _ in paths.most_common(MOST_NAMES) if path]
 
     def kinds(self, name: str) -> set[str]:
         """Return the kinds of a column's values, nulls left out."""
