@@ -87,7 +87,7 @@ def test_there_is_nothing_to_inspect(tmp_path: Path, given: str) -> None:
 HOSTILE = {
     "a path out of the run": ("update shards set path = '../x.sqlite'", "leads outside"),
     "an absolute path": ("update shards set path = '/etc/passwd'", "Not a path inside a run"),
-    "a folder": ("update shards set path = 'step_1'", "not a regular file"),
+    "a folder": ("update shards set path = 'step_1'", "is a folder"),
     "no path": ("update shards set path = ''", "Not a path inside a run"),
     "a root of its own": ("update runs set root = '/'", "not among the folders that may be read"),
     "a root that is no path": ("update runs set root = '/etc' || char(0)", "which is no folder"),
