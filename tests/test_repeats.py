@@ -21,6 +21,7 @@ from tests.table_rows import CONTEXT, write_parquet
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
 LAST = 12  # step; the path of step 9 is behind its path
 PLACES = "select uid, t.step, s.path, t.line from trajectories t join shards s on s.id = t.shard_id order by uid"
+COUNTED = "select step, trajectories from steps where trajectories > 0 order by step"
 TOLD = "select s.step, p.line, p.byte_offset from problems p join shards s on s.id = p.shard_id order by 1, 2"
 
 
@@ -183,3 +184,47 @@ def test_rows_that_repeat_the_file_before_are_read(tmp_path: Path, database: Pat
     asked = rltracer("inspect", database, "--step", 20)
     assert " ".join(asked.stdout.split()).endswith(f"completions_00020.parquet: {why}")
     assert "not read yet" not in asked.stderr
+
+
+def test_a_row_that_moves_to_another_file_is_what_the_record_there_says(run: Path, tmp_path: Path) -> None:
+    database, whole, last = tmp_path / "x.sqlite", tmp_path / "whole.sqlite", run / TRACES.format(LAST)
+    index(database, run)
+    ids = rows(database, "select uid, id from trajectories order by uid")
+    kept = last.read_bytes()
+    aside = last.parent.parent.parent.rename(tmp_path / "away")
+    index(database, run)
+    assert {row[1:3] for row in rows(database, PLACES)} == {(LAST - 1, TRACES.format(LAST - 1))}
+    assert rows(database, COUNTED) == [(LAST - 1, 4)]
+    aside.rename(last.parent.parent.parent)
+    index(database, run)
+    assert {row[1:3] for row in rows(database, PLACES)} == {(LAST, TRACES.format(LAST))}
+    last.write_bytes(line(record("a")) + line(record("new")))
+    # A step that is read by itself reads the file too that rows of it have moved to.
+    index(database, run, steps=lambda number: number == LAST)
+    index(whole, run)
+    assert rows(database, PLACES) == rows(whole, PLACES)
+    assert [row[:2] for row in rows(database, PLACES)] == [
+        ("a", LAST), ("b", LAST - 1), ("c", LAST - 1), ("d", LAST - 1), ("new", LAST)
+    ]  # fmt: skip
+    assert rows(database, COUNTED) == [(LAST - 1, 3), (LAST, 2)]
+    last.write_bytes(kept)
+    index(database, run)
+    assert rows(database, "select uid, id from trajectories order by uid") == ids
+
+
+@pytest.mark.parametrize("commits", [2, 3, 5])
+def test_fields_are_counted_once_after_a_reading_that_was_stopped(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    monkeypatch.setattr(scan, "COMMIT_RECORDS", 3)
+    left = [commits]
+
+    def stop(*_: int) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        index(database, run, progress=stop)
+    counted = value(database, "select trajectories from fields where path = 'rewards.r.score'")
+    assert counted == value(database, "select count(*) from trajectories")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 
 from ..sources.base import Entry
@@ -135,6 +136,23 @@ class Columns:
         while name in self.taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
+
+
+def uncount(connection: sqlite3.Connection, trajectory_ids: Collection[int]) -> None:
+    """Take these trajectories off the numbers of those that have a path, before they are written over or removed."""
+    listed = connection.execute("select path, column_name from fields where column_name is not null").fetchall()
+    columns = [(path, column) for path, column in listed if path not in BUILT_IN]
+    if not trajectory_ids or not columns:
+        return
+    counts = ", ".join(f"count({quoted(column)})" for _, column in columns)
+    row = connection.execute(
+        f"select {counts} from trajectories t where id in (select value from json_each(?))",
+        (json.dumps(list(trajectory_ids)),),
+    ).fetchone()
+    connection.executemany(
+        "update fields set trajectories = trajectories - ? where path = ?",
+        [(count, path) for (path, _), count in zip(columns, row, strict=True) if count],
+    )
 
 
 def _kind(recorded: type) -> str:

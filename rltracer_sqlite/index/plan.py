@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Collection, Iterable
@@ -18,7 +19,9 @@ from .database import transaction
 
 HASHED_BYTES = 4096
 # Without hashes a shard is read from its start, and with this size and time it is read in any case.
-TO_READ_AGAIN = "state = 'reading', size = 0, mtime_ns = 0, head_hash = null, tail_hash = null"
+TO_READ_AGAIN = """
+    state = iif(state = 'gone', state, 'reading'), size = 0, mtime_ns = 0, head_hash = null, tail_hash = null
+"""
 Fingerprints: TypeAlias = "tuple[str | None, str | None]"
 """The hashes of the beginning and of the end of what has been read of a shard; None where it has fewer bytes."""
 
@@ -48,17 +51,20 @@ class Job:
         return max(self.size - self.start.offset, 0)
 
 
-def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> list[str]:
-    """Flag the shards that have vanished and their rows, and unflag what is back; return the files of the vanished."""
+def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> tuple[list[str], set[int]]:
+    """Flag the shards that have vanished and their rows, and unflag what is back.
+
+    Returns the files of the vanished, and the shards that hold records of theirs too: those are read again.
+    """
     gone_files, changed = _gone(connection, run_id, present)
-    if changed:
-        with transaction(connection):
-            flag_shards(connection, run_id, present)
-    return gone_files
+    if not changed:
+        return gone_files, set()
+    with transaction(connection):
+        return gone_files, flag_shards(connection, run_id, present)
 
 
-def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> None:
-    """Do as `mark_gone` inside the caller's transaction."""
+def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> set[int]:
+    """Do as `mark_gone` inside the caller's transaction; return the shards that are read again."""
     _, changed = _gone(connection, run_id, present)
     for shard_id, path in changed:
         gone = path not in present
@@ -77,6 +83,32 @@ def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection
             ("gone" if gone else "complete", shard_id),
         )
         connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
+    copies = _copies_of(connection, [shard_id for shard_id, path in changed if path not in present])
+    read_again(connection, copies)
+    return copies
+
+
+def _copies_of(connection: sqlite3.Connection, gone: list[int]) -> set[int]:
+    """Return the shards that are there and hold records whose rows are those of shards that are gone."""
+    rows = connection.execute(
+        """
+        select distinct a.shard_id from trajectories t
+        join annotations a on a.trajectory_id = t.id and a.producer in ('effective', 'copy')
+        join shards s on s.id = a.shard_id and s.state <> 'gone'
+        where t.shard_id in (select value from json_each(?))
+        """,
+        (json.dumps(gone),),
+    )
+    return {shard_id for (shard_id,) in rows}
+
+
+def read_again(connection: sqlite3.Connection, shard_ids: Collection[int]) -> None:
+    """Have these shards read from their start, those that are gone when they are back."""
+    if shard_ids:
+        connection.execute(
+            f"update shards set {TO_READ_AGAIN} where id in (select value from json_each(?))",
+            (json.dumps(list(shard_ids)),),
+        )
 
 
 def _gone(

@@ -29,6 +29,7 @@ class Reading:
         self.updates: list[Update] = []
         self.problems: list[Problem] = []
         self.held: set[int] = set()
+        self.moved_to: set[int] = set()  # shards that are to be read again, as rows of this one have moved there
         self.reached, self.state, self.note, self.removed = job.start, "complete", "", 0
         self.hashes: Fingerprints | None = None  # those at the position reached, until what came before it is written
         self.misfit, self.is_known_other = "", False
@@ -109,7 +110,8 @@ class Reading:
                 batch = self.entries, self.updates, self.problems
                 self.writer.write(self.job.shard_id, self.job.shard, *batch, is_last=True)
             elif self.job.again:
-                self.removed, steps = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
+                dropped = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
+                self.removed, steps, self.moved_to = dropped
                 self.writer.touched_steps |= steps
             _close_shard(self.connection, self.job, self.state, self.note, self.is_known_other)
             self.writer.count_steps()

@@ -58,29 +58,36 @@ def refresh_run(
     shards = list(source.shards(root))
     refuse_double_counting(connection, run_id, shards)
     done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
-    done.gone = mark_gone(connection, run_id, {shard.path for shard in shards})
+    done.gone, copies = mark_gone(connection, run_id, {shard.path for shard in shards})
     discover_steps(connection, run_id, shards)
     note_read_steps(connection, run_id)
     _note_states(connection, done)
     if discover_only:
         return done
-    jobs = find_jobs(connection, run_id, root, [shard for shard in shards if not shard.aside and steps(shard.step)])
-    if not jobs:
+    shards = [shard for shard in shards if not shard.aside]
+    jobs = find_jobs(connection, run_id, root, [shard for shard in shards if steps(shard.step)])
+    if not jobs and not copies:
         make_missing(connection)
         return done
     begin_writing(connection)
     total, passed = sum(job.new_bytes for job in jobs), 0
     leave_for_later(connection, total)
     writer = RunWriter(connection, run_id)
-    with scanning(source, root, jobs, processes, executor) as scan:
-        for job in jobs:
-            reading = Reading(connection, root, writer, job)
-            for read in reading.commits(scan(job)):
-                if progress:
-                    # More than was seen before: the file has grown meanwhile, or is compressed.
-                    progress(passed + min(read, job.new_bytes), total)
-            passed += job.new_bytes
-            _note_shard(reading, done)
+    for _ in range(2):  # then those that rows have moved to, of whatever step
+        with scanning(source, root, jobs, processes, executor) as scan:
+            for job in jobs:
+                reading = Reading(connection, root, writer, job)
+                for read in reading.commits(scan(job)):
+                    if progress:
+                        # More than was seen before: the file has grown meanwhile, or is compressed.
+                        progress(passed + min(read, job.new_bytes), total)
+                passed += job.new_bytes
+                copies |= reading.moved_to
+                _note_shard(reading, done)
+        if not copies:
+            break
+        jobs = [job for job in find_jobs(connection, run_id, root, shards) if job.shard_id in copies]
+        total += sum(job.new_bytes for job in jobs)
     _note_read(connection, writer, done)
     make_missing(connection)
     _note_states(connection, done)

@@ -9,9 +9,10 @@ from operator import attrgetter
 
 from ..sources.base import Entry, Problem, Shard, Update
 from .annotations import insert_annotations, insert_copies, keep_place, keep_rewritten, overlay, resolve
-from .columns import Columns
+from .columns import Columns, uncount
 from .derived import StepKey
 from .growing import Sums, add_to_steps, sums_of
+from .plan import read_again
 from .prompts import group_ids
 from .repeats import Existing, Place, distinct, seen_before, sort_out
 from .statistics import refresh_groups, refresh_steps
@@ -71,6 +72,8 @@ class RunWriter:
         found = sort_out(records, existing, shard_id, self.places, self.gone)
         if found.moving:
             keep_place(self.connection, found.moving)
+        # A file that is gone and whose rows are another's now may have the later records, and is read when it is back.
+        read_again(self.connection, {known.shard_id for known in existing.values()} & self.gone)
         held, touched_groups, gone = self._write_trajectories(shard_id, found.mine, existing, is_last)
         self._write_annotations(shard_id, shard.producer or shard.layout, updates, [entry.uid for entry in found.mine])
         insert_copies(self.connection, self.run_id, shard_id, found.copies)
@@ -130,7 +133,9 @@ class RunWriter:
                 touched_groups.add(known.prompt_group_id)
         names = [*FIXED_COLUMNS, *ENTRY_COLUMNS, *(column for _, column in dynamic)]
         quoted = [f'"{name}"' for name in names]
-        gone = {} if is_last else sums_of(self.connection, [row[-1] for row in changes])
+        written_over = [row[-1] for row in changes]
+        gone = {} if is_last else sums_of(self.connection, written_over)
+        uncount(self.connection, written_over)
         self.connection.executemany(
             f"insert into trajectories (id, {', '.join(quoted)}) values ({', '.join('?' * (len(names) + 1))})", inserts
         )
