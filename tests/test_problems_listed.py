@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +135,15 @@ def test_nothing_is_listed_where_all_was_read(tmp_path: Path) -> None:
     indexed(tmp_path / "x.sqlite", tmp_path / "run")
     assert listed(tmp_path / "x.sqlite", "--problems") == ["0 problems"]
     assert listed(tmp_path / "x.sqlite", "--problems", "--json") == []
+
+
+def test_a_reason_that_only_another_program_writes_is_cut(database: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    shutil.copy(database, other)
+    with closing(sqlite3.connect(other)) as connection:
+        reason = "\x1b[31m<b>" * 20_000
+        connection.execute(
+            "insert into problems (shard_id, line, reason) select id, 7, ? from shards limit 1", (reason,)
+        )
+        connection.commit()
+    assert sum(map(len, listed(other, "--problems"))) < 10_000

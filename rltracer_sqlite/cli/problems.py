@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_OF_A_FILE = 20  # kinds of problems
 MOST_FILES = 20  # in one state
+LONGEST = 2_000  # characters of one problem; an index of ours has some hundred
 CALLED = {  # one and several files in a state, as the last line counts them
     "waiting": ("file waits for the end of a line", "files wait for the end of a line"),
     "gone": ("file is gone", "files are gone"),
@@ -127,7 +128,7 @@ def _in_state(before: str, state: str, files: Sequence[Row]) -> Iterator[str]:
 
 
 def _line(text: str) -> Iterator[str]:
-    return wrapped(printable(text), screen_width())
+    return wrapped(printable(text[:LONGEST]), screen_width())
 
 
 def _how_to_list_all(database: Path, of_run: str = "") -> list[str]:
