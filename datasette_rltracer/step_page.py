@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import files_in_words
+from rltracer_sqlite.index.states import file_words, problem_words
 
 from .access import permitted_index
 from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url, step_of, step_url, table_url
@@ -45,7 +46,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
     start, size = place(request.args.get("start")) or 0, _size(request.args.get("_size"))
     selection = await _selection(datasette, database, request, run, step)
     live = await live_step(datasette, request, database, run, step)
-    head, groups, buckets, choices, troubled, gone = await answers(
+    head, groups, buckets, choices, troubled, gone, states = await answers(
         datasette, request, database, *page_queries(run, step, selection, start, size)
     )
     if not head.rows:
@@ -60,6 +61,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         **buckets_context(buckets, selection, here),
         "live": live,
         **_files_context(datasette, database, run, troubled.rows),
+        "amiss": [*problem_words(row := {**states.first(files=0, problems=0), "gone": 0}), *file_words(row)],
         "gone": gone.first(trajectories=0, files=0),
         "groups": described_groups(datasette, database, selection, groups.rows),
         "list": groups,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD
 from rltracer_sqlite.index.queries import REWARDED
+from rltracer_sqlite.index.states import OF_STEP
 
 from .queries import Query
 from .selection import Selection
@@ -75,6 +76,7 @@ def page_queries(run: int, step: int | None, selection: Selection, start: int, s
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
         Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD, by="step"), {"run_id": run}),
         Query(GONE.format(step=literal), {"run_id": run}),
+        Query(OF_STEP, {"run_id": run, "step": step, "split": dict(selection.chosen).get("split")}),
     ]
 
 

@@ -60,7 +60,17 @@ def test_it_is_said_with_its_step_and_the_others_are_indexed(
     assert value(database, "select count(*) from trajectories") == 2
     shown = rltracer("inspect", database)
     assert (shown.returncode, "; 1 of 3 files could not be read, of step 2: " in shown.stderr) == (0, True)
+    assert "Could not be read: step 2. --step N says why." in shown.stdout and "not been read yet" not in shown.stdout
+    assert rltracer("inspect", database, "--step", "3").stderr == ""
+    assert rltracer("inspect", database, "--step", "2").stderr.startswith("run, step 2: 1 problem; 1 of 1 file could")
     assert indexed(database, run, "--steps", "3", "--quiet") == (0, "", "")
+
+
+def test_an_empty_file_of_records_is_told(run: Path, tmp_path: Path) -> None:
+    (run / TRACES.format(2)).write_bytes(b"")
+    done = indexed(tmp_path / "x.sqlite", run)
+    assert (done.returncode, f"  empty: {TRACES.format(2)} is empty: its writer may" in done.stdout) == (0, True)
+    assert "run: 1 of 3 files is empty, of step 2: " in rltracer("inspect", tmp_path / "x.sqlite").stderr
 
 
 def test_a_bad_line_is_a_problem_and_no_failure(run: Path, tmp_path: Path) -> None:
@@ -70,7 +80,7 @@ def test_a_bad_line_is_a_problem_and_no_failure(run: Path, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
         told = amiss(run_states(connection)[1], "how")
-    assert told == "1 problem; 1 of 3 files ends in the middle of a line, of step 2: how."
+    assert told == "1 problem, in step 2; 1 of 3 files ends in the middle of a line, of step 2: how."
 
 
 def test_steps_whose_files_are_gone_are_told_together(run: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ LISTS = [(), ("--step", 1), ("--step", 1, "--prompt", 1), ("--prompt", 1), ("--h
 
 def one(place: Path) -> str:
     """Return what is said beside all figures of a run with one problem; `place` is an index or the run."""
-    return f"run: 1 problem: rltracer inspect {place} --problems lists them.\n"
+    return f"run: 1 problem, in step 1: rltracer inspect {place} --problems lists them.\n"
 
 
 def said(number: int) -> dict[str, object]:
@@ -53,12 +53,14 @@ def database(tmp_path: Path, run: Path) -> Path:
 
 @pytest.mark.parametrize("asked", LISTS)
 def test_every_list_counts_the_problems_of_its_run(database: Path, run: Path, asked: tuple[object, ...]) -> None:
-    assert rltracer("inspect", database, *asked).stderr == one(database)
+    told = one(database)
+    told = told.replace("run: 1 problem, in step 1", "run, step 1: 1 problem") if "--step" in asked else told
+    assert rltracer("inspect", database, *asked).stderr == told
     rltracer("inspect", run, "--problems")  # reads it
-    assert rltracer("inspect", run, *asked).stderr == one(run)
+    assert rltracer("inspect", run, *asked).stderr == told.replace(str(database), str(run))
     done = rltracer("inspect", database, *asked, "--json")
     assert all(json.loads(line) for line in done.stdout.splitlines())
-    assert done.stderr == one(database)
+    assert done.stderr == told
 
 
 @pytest.mark.parametrize("is_terminal", [False, True], ids=["pipe", "terminal"])
@@ -81,11 +83,11 @@ def test_every_other_command_that_shows_figures_counts_them(
 
 
 def test_an_analysis_keeps_it_in_python_and_in_its_report(database: Path, tmp_path: Path) -> None:
-    note = "1 problem: rltracer inspect --problems lists them."
+    note = "1 problem, in step 1: rltracer inspect --problems lists them."
     with closing(open_index(database)) as connection:
         found = analyse_run(connection, 1, Selection())
     assert found.amiss == note
-    assert repr(found).endswith("0 unscored; '1 problem: rltracer inspect --problems lists them.'>")
+    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect --problems lists them.'>")
     write_analysis(tmp_path / "analysis", Selection(), [1], [found])
     assert f"\n\nNote: {note}\n\n" in (tmp_path / "analysis/report.md").read_text()
     assert [run["amiss"] for run in json.loads((tmp_path / "analysis/analysis.json").read_text())["runs"]] == [note]
@@ -95,7 +97,7 @@ def test_steps_that_were_not_read_are_told_where_an_index_lacks_them(run: Path, 
     database = tmp_path / "x.sqlite"
     indexed(database, run, "--steps", 2)
     assert rltracer("success", database).stderr == "run: 1 of 2 steps not read yet.\n"
-    assert rltracer("inspect", database, "--step", 2).stderr == "run: 1 of 2 steps not read yet.\n"
+    assert rltracer("inspect", database, "--step", 2).stderr == ""
     assert rltracer("inspect", run, "--step", 2).stderr == ""  # reads what is asked for
 
 
@@ -107,7 +109,7 @@ def test_of_many_runs_the_first_are_told(run: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
     indexed(database, *sorted((tmp_path / "runs").iterdir()))
     first, *others, more = rltracer("success", database).stderr.splitlines()
-    assert first == f"r0: 1 problem: rltracer inspect {database} --run r0 --problems lists them."
+    assert first == f"r0: 1 problem, in step 1: rltracer inspect {database} --run r0 --problems lists them."
     assert [line.partition(" in the middle")[0] for line in others] == [
         f"r{number}: 1 of 2 files ends" for number in range(1, 5)
     ]
@@ -122,7 +124,7 @@ def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> 
     assert listed[1:] == [
         "  1  run: 6 trajectories, read to the end, 1 problem", RATES, f"     {run}", f"  {command}"
     ]  # fmt: skip
-    note = "run: 1 problem: rltracer inspect --problems lists them."
+    note = "run: 1 problem, in step 1: rltracer inspect --problems lists them."
     for asked in (["--dry-run"], ["-o", run.parent / "x.jsonl"]):
         done = rltracer("export", database, *asked)
         assert (done.returncode, done.stderr) == (0, f"{note}\n")
@@ -133,7 +135,7 @@ def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> 
     shutil.copytree(run, run.parent / "other")
     indexed(database, run.parent / "other")
     assert rltracer("inspect", database).stderr.splitlines() == [
-        f"{name}: 1 problem: rltracer inspect {database} --run {name} --problems lists them."
+        f"{name}: 1 problem, in step 1: rltracer inspect {database} --run {name} --problems lists them."
         for name in ("run", "other")
     ]
 

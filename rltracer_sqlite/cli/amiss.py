@@ -40,8 +40,7 @@ def amiss_lines(
     known, lines = known_runs(connection), []
     states = run_states(connection)
     for run in known:
-        which = f" --run {quote(run.name)}" if len(known) > 1 else ""
-        how = f"rltracer inspect {quote(str(place))}{which} --problems lists them"
+        how = _how(place, run.name, len(known))
         row = {**states[run.id], **({"unread_steps": 0} if is_read_when_asked else {})}
         if (runs is None or run.id in runs) and (said := amiss(row, how)):
             lines.append(f"{in_line(run.name)}: {said}")
@@ -53,18 +52,36 @@ def amiss_lines(
     return lines
 
 
-def say_amiss_of(adapter: IndexedAdapter) -> None:
-    """Say what of an adapter's run was not read."""
+def say_amiss_of(adapter: IndexedAdapter, step: int | None = None) -> None:
+    """Say what of an adapter's run, or of a step of it, was not read."""
     from ..index.database import IndexFileError
     from ..sources.base import SourceError
 
     place = adapter.rollout_dir if adapter.refreshes else adapter.index
     try:
-        lines = amiss_lines(adapter.connection, place, {adapter.run_id}, adapter.refreshes)
+        if step is not None:
+            lines = _lines_of_step(adapter, place, step)
+        else:
+            lines = amiss_lines(adapter.connection, place, {adapter.run_id}, adapter.refreshes)
     except (IndexFileError, SourceError):
         return  # a run's folder of which nothing was read yet
     for line in lines:
         say(line, err=True)
+
+
+def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]:
+    from ..index.queries import runs as known_runs
+    from ..index.states import amiss, step_states
+
+    known = known_runs(adapter.connection)
+    run = next(run for run in known if run.id == adapter.run_id)
+    said = amiss(step_states(adapter.connection, run.id, step), _how(place, run.name, len(known)))
+    return [f"{in_line(run.name)}, step {step}: {said}"] if said else []
+
+
+def _how(place: Root, name: str, runs: int) -> str:
+    which = f" --run {quote(name)}" if runs > 1 else ""
+    return f"rltracer inspect {quote(str(place))}{which} --problems lists them"
 
 
 def gone_lines(

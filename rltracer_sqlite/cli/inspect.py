@@ -141,7 +141,7 @@ def command(
     for line in lines:
         click.echo(line)
     if adapter is not None:
-        say_amiss_of(adapter)
+        say_amiss_of(adapter, step)
 
 
 def _refuse_both(**asked: object) -> None:

@@ -31,6 +31,7 @@ CALLED = {  # one and several files in a state, as the last line counts them
     "gone": ("file is gone", "files are gone"),
     "reading": ("file is not read to its end", "files are not read to their ends"),
     "unread": ("file could not be read", "files could not be read"),
+    "empty": ("file is empty", "files are empty"),
     "aside": ("file is left aside", "files are left aside"),
 }
 

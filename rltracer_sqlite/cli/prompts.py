@@ -116,9 +116,11 @@ def _say_nothing(adapter: IndexedAdapter, step: int | None, width: int, as_json:
     from ..browse.outcome import why_nothing_is_read
     from ..browse.steps import step_key
     from ..index.queries import step_scores
+    from ..index.states import failed_steps
 
     where = (adapter.connection, adapter.run_id)
-    if step is not None and step_scores(*where, step) is None and not adapter.refreshes:
+    is_failed = any(failed == step for failed, _ in failed_steps(*where))
+    if step is not None and step_scores(*where, step) is None and not adapter.refreshes and not is_failed:
         why: str | None = f"Step {step} has not been read yet: rltracer-index reads it."
     else:
         why = why_nothing_is_read(*where, step_key(step))

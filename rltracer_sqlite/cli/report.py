@@ -109,7 +109,7 @@ def run_lines(
     connection: sqlite3.Connection, result: Refreshed, discover: bool = False, is_rule_asked: bool = False
 ) -> list[str]:
     """Return what an indexing did with one run; a rule that was asked for and scores nothing is warned of elsewhere."""
-    from ..index.problems import REASONS
+    from ..index.problems import REASONS, empty_files
 
     name, path, threshold = connection.execute(
         "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
@@ -134,6 +134,7 @@ def run_lines(
         lines.append(f"  no trace: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, REASONS["waiting"]) + _told("gone", result.gone, REASONS["gone"])
+    lines += _told("empty", empty_files(connection, result.run_id), REASONS["empty"])
     aside = [f"{in_line(file)}: {reason}" for file, reason in result.aside.items() if file not in result.unread]
     lines += _at_most("left aside", aside) + _at_most("not read", list(result.unread.values()))
     lines += _others(result)

@@ -48,9 +48,14 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     head = f"{counts_head(has_unscored)}  {'groups':>6}  {'pass rate':>9}  {'reward':>7}"
     yield cut(f"  {'':9}  {'split':5}  {head}", width)
     yield from (_line(fact, has_unscored, width) for fact in places)
-    if any(fact["trajectories"] is None for fact in places):
+    failed = _failed(adapter) if any(fact["trajectories"] is None for fact in places) else set()
+    unread = [(fact["step"], fact["split"]) for fact in places if fact["trajectories"] is None]
+    if could_not := [step for step, split in unread if (step, split) in failed]:
+        yield from wrapped(f"Could not be read: {_steps(could_not)}. --step N says why.", width)
+    if set(unread) - failed:
+        which = "Steps with –" if not could_not else "Other steps with –"
         how = "--step N reads one, " if adapter.refreshes else ""
-        yield from wrapped(f"Steps with – have not been read yet: {how}rltracer-index reads all of them.", width)
+        yield from wrapped(f"{which} have not been read yet: {how}rltracer-index reads all of them.", width)
     yield from _empty_lines(adapter, places, width)
     if steps == [None]:
         yield from prompts_of_step(adapter, None, among, as_json=False)
@@ -72,6 +77,21 @@ def _empty_lines(adapter: IndexedAdapter, places: list[dict[str, Any]], width: i
         yield from wrapped(printable(f"No trajectory {where}{f': {why}' if why else ''}."), width)
     if more := sum(map(len, list(alike.values())[MOST_REASONS:])):
         yield from wrapped(f"{plural(more, 'more step')} without a trajectory: --step N says why.", width)
+
+
+def _failed(adapter: IndexedAdapter) -> set[tuple[int | None, str | None]]:
+    from ..index.database import IndexFileError
+    from ..index.states import failed_steps
+    from ..sources.base import SourceError
+
+    try:
+        return failed_steps(adapter.connection, adapter.run_id)
+    except (IndexFileError, SourceError):
+        return set()  # a run's folder of which nothing was read yet
+
+
+def _steps(steps: list[int | None]) -> str:
+    return _in_steps(steps).removeprefix("in ")
 
 
 def _in_steps(steps: list[int | None]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
+from .states import IS_EMPTY, TOLD
+
 # Reasons are alike where they differ in numbers only, such as those of bytes and of lines.
 ALIKE = reduce(lambda text, digit: f"replace({text}, '{digit}', '')", "0123456789", "reason")
 # What a known other file holds is a row too, but no problem.
@@ -29,18 +31,19 @@ REASONS = {
     "reading": "was not read to its end yet",
     "unread": "could not be read",
     "aside": "no rollouts",
+    "empty": "is empty: its writer may have died, or has not written yet",
 }
 # Of a file that could not be read the reason is a problem, unless its reading was stopped.
-FILES = """
+FILES = f"""
 select
     s.file as path, iif(s.state = 'waiting', s.lines + 1, null) as line,
     iif(s.state in ('waiting', 'reading'), s.indexed_bytes, null) as byte_offset, null as byte_length,
-    iif(s.state = 'aside', p.reason, null) as reason, s.state, s.id as shard_id
+    iif(s.state = 'aside', p.reason, null) as reason, {TOLD} as state, s.id as shard_id
 from shards s left join problems p on p.shard_id = s.id and p.line is null
 where s.run_id = :run_id and (
     s.state in ('waiting', 'gone', 'reading') or (s.state = 'aside' and s.problems = 0)
-    or (s.state = 'unread' and p.id is null))
-group by s.id order by s.state, s.step, s.path
+    or (s.state = 'unread' and p.id is null) or {IS_EMPTY})
+group by s.id order by {TOLD}, s.step, s.path
 """
 
 
@@ -63,6 +66,12 @@ def files_amiss(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[st
     for file in _rows(connection, FILES, run_id):
         del file["shard_id"]
         yield {**file, "reason": why_amiss(file)}
+
+
+def empty_files(connection: sqlite3.Connection, run_id: int) -> list[str]:
+    """Return the files of a run that should hold records, and have no byte."""
+    sql = f"select s.file from shards s where s.run_id = ? and {IS_EMPTY} order by s.step, s.path"
+    return [file for (file,) in connection.execute(sql, (run_id,))]
 
 
 def why_amiss(file: Mapping[str, Any]) -> str:

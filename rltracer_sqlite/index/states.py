@@ -19,26 +19,48 @@ FILES = {
     "waiting": (WAITING.format("ends"), WAITING.format("end")),
     "unread": ("could not be read", "could not be read"),
     "gone": ("gone since it was read", "gone since they were read"),
+    "empty": ("is empty", "are empty"),
 }
-# The steps of those files whose places tell one, as JSON: [state, step], each pair once.
+# A file that should hold records and has none: its writer may have died, or has not written yet.
+IS_EMPTY = "(s.state = 'complete' and s.size = 0 and s.producer is null)"
+TOLD = f"iif({IS_EMPTY}, 'empty', s.state)"
+# How many files are in each state that is told, and the problems of them all; `s` are the rows of shards.
+COUNTED_STATES = f"""
+count(s.id) as files, {", ".join(f"ifnull(sum({TOLD} = '{state}'), 0) as {state}" for state in FILES)},
+ifnull(sum(s.problems), 0) as problems
+"""
+# The steps of those files, and of files with problems, whose places tell one, as JSON: [state, step], each pair once.
 STEPS_AMISS = f"""
 (
     select json_group_array(json_array(state, step)) from (
-        select distinct state, step from {{schema}}.shards
-        where run_id = r.id and step is not null and state in ({", ".join(f"'{state}'" for state in FILES)})
+        select distinct {TOLD} as state, step from {{schema}}.shards s
+        where run_id = r.id and step is not null and {TOLD} in ({", ".join(f"'{state}'" for state in FILES)})
+        union select 'problems', step from {{schema}}.shards
+        where run_id = r.id and step is not null and problems > 0
     )
 ) as steps_amiss
 """
+# Whether the reading of a step and split has been tried, and failed.
+FAILED = """{step}.indexed_at is null and exists (
+    select 1 from {schema}.shards f where f.run_id = {step}.run_id and f.step is {step}.step
+        and f.split is {step}.split and f.state = 'unread')"""
 STATES = f"""
 select
     r.id, (select count(distinct ifnull(step, -1)) from {{schema}}.steps where run_id = r.id) as steps,
     (
         select count(distinct ifnull(step, -1)) from {{schema}}.steps where run_id = r.id and indexed_at is null
     ) as unread_steps,
-    count(s.id) as files, ifnull(sum(s.state = 'reading'), 0) as reading,
-    ifnull(sum(s.state = 'waiting'), 0) as waiting, ifnull(sum(s.state = 'unread'), 0) as unread,
-    ifnull(sum(s.state = 'gone'), 0) as gone, ifnull(sum(s.problems), 0) as problems, {STEPS_AMISS.strip()}
+    (
+        select count(distinct step) from {{schema}}.steps t
+        where run_id = r.id and {FAILED.format(schema="{schema}", step="t")}
+    ) as failed_steps,
+    {COUNTED_STATES.strip()}, {STEPS_AMISS.strip()}
 from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by r.id order by r.id
+"""
+OF_STEP = f"""
+select {COUNTED_STATES.strip()} from shards s
+where s.run_id = :run_id and (s.step is :step or s.step is null)
+    and (:split is null or s.split is :split or s.split is null)
 """
 
 
@@ -59,15 +81,17 @@ def file_words(row: Mapping[str, Any]) -> list[str]:
 
     `row` is as in `state_words`; it may have `steps_amiss`, which is as in `STEPS_AMISS`.
     """
-    steps: dict[str, list[int]] = {}
-    for state, step in json.loads(row.get("steps_amiss") or "[]"):
-        steps.setdefault(state, []).append(step)
     return [
         f"{row[state]:,} of {plural(row['files'], 'file')} {of_one if row[state] == 1 else of_several}"
-        + (f", of step{'s' * (len(steps[state]) > 1)} {ranges(steps[state])}" if state in steps else "")
+        f"{_steps_amiss(row, state, 'of')}"
         for state, (of_one, of_several) in FILES.items()
-        if row[state]
+        if row.get(state)
     ]
+
+
+def _steps_amiss(row: Mapping[str, Any], state: str, word: str) -> str:
+    steps = [step for what, step in json.loads(row.get("steps_amiss") or "[]") if what == state]
+    return f", {word} step{'s' * (len(steps) > 1)} {ranges(steps)}" if steps else ""
 
 
 def problem_words(row: Mapping[str, Any]) -> list[str]:
@@ -78,10 +102,13 @@ def problem_words(row: Mapping[str, Any]) -> list[str]:
 def amiss(row: Mapping[str, Any], how: str = LISTS_THEM) -> str:
     """Return in one line what is said wherever figures of a run are: what of it was not read, and `how` to list it.
 
-    "" where nothing is amiss; `row` as in `state_words`.
+    "" where nothing is amiss; `row` as in `state_words`, or of one step, without those of the steps. A step that was
+    tried, and could not be read, is one that its files tell of.
     """
-    said = "; ".join([*problem_words(row), *file_words(row)])
-    steps = f"{row['unread_steps']:,} of {plural(row['steps'], 'step')} not read yet." if row["unread_steps"] else ""
+    problems = [f"{words}{_steps_amiss(row, 'problems', 'in')}" for words in problem_words(row)]
+    said = "; ".join([*problems, *file_words(row)])
+    unread = row.get("unread_steps", 0) - row.get("failed_steps", 0)
+    steps = f"{unread:,} of {plural(row['steps'], 'step')} not read yet." if unread > 0 else ""
     return " ".join(filter(None, (f"{said}: {how}." if said else "", steps)))
 
 
@@ -93,6 +120,23 @@ def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int
     cursor = connection.execute(STATES.format(schema=schema))
     names = [column[0] for column in cursor.description]
     return {row[0]: dict(zip(names, row, strict=True)) for row in cursor}
+
+
+def step_states(
+    connection: sqlite3.Connection, run_id: int, step: int | None, split: str | None = None
+) -> dict[str, Any]:
+    """Return how many files that may be of a step are in each state, and their problems; of a `split` of it, if given.
+
+    A file whose place tells no step may hold any, and is counted in all of them.
+    """
+    cursor = connection.execute(OF_STEP, {"run_id": run_id, "step": step, "split": split})
+    return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+
+
+def failed_steps(connection: sqlite3.Connection, run_id: int) -> set[tuple[int | None, str | None]]:
+    """Return the steps and splits of a run that are not read since none of their files could be."""
+    sql = f"select step, split from steps t where run_id = ? and {FAILED.format(schema='main', step='t')}"
+    return set(connection.execute(sql, (run_id,)))
 
 
 def waiting_words(files: int) -> str:
