@@ -5,7 +5,7 @@ from __future__ import annotations
 from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.states import STEPS_AMISS
+from rltracer_sqlite.index.states import FAILED, IS_EMPTY, STEPS_AMISS
 
 from .queries import Query
 
@@ -29,6 +29,7 @@ select
     (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
     (select sum(state = 'unread') from shards where run_id = r.id) as unread,
     (select sum(state = 'gone') from shards where run_id = r.id) as gone,
+    (select sum({IS_EMPTY}) from shards s where run_id = r.id) as empty,
     (select ifnull(sum(problems), 0) from shards where run_id = r.id) as problems,
     {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(id) from (
@@ -48,7 +49,8 @@ with signals as (
 select
     s.step, s.split, s.trajectories, s.prompt_groups, s.scored, s.successes, s.pass_rate, s.reward_mean, s.reward_std,
     {REWARDED.format(row="s", of_env="")} as rewarded,
-    g.zero_signal, g.judged, s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
+    g.zero_signal, g.judged, {FAILED.format(schema="main", step="s")} as failed,
+    s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
     case when exists (select 1 from shards where run_id = :run_id and state = 'gone') then (
         select count(*) from trajectories t
         where t.run_id = :run_id and t.step is s.step and t.split is s.split and t.gone = 1

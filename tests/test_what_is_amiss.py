@@ -87,7 +87,7 @@ def test_an_analysis_keeps_it_in_python_and_in_its_report(database: Path, tmp_pa
     with closing(open_index(database)) as connection:
         found = analyse_run(connection, 1, Selection())
     assert found.amiss == note
-    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect --problems lists them.'>")
+    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect --problems…'>")
     write_analysis(tmp_path / "analysis", Selection(), [1], [found])
     assert f"\n\nNote: {note}\n\n" in (tmp_path / "analysis/report.md").read_text()
     assert [run["amiss"] for run in json.loads((tmp_path / "analysis/analysis.json").read_text())["runs"]] == [note]
@@ -109,7 +109,7 @@ def test_of_many_runs_the_first_are_told(run: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
     indexed(database, *sorted((tmp_path / "runs").iterdir()))
     first, *others, more = rltracer("success", database).stderr.splitlines()
-    assert first == f"r0: 1 problem, in step 1: rltracer inspect {database} --run r0 --problems lists them."
+    assert first == f"r0: 1 problem, in step 2: rltracer inspect {database} --run r0 --problems lists them."
     assert [line.partition(" in the middle")[0] for line in others] == [
         f"r{number}: 1 of 2 files ends" for number in range(1, 5)
     ]
