@@ -14,6 +14,7 @@ from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_
 from rltracer_sqlite.charts.data import Span, finite, span_query
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
+from rltracer_sqlite.charts.unread import unread_query, unread_words
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from . import compat
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from datasette.app import Datasette
 
 ADDRESS = DATABASE + r"/run/(?P<run>\d+)/charts"
-DRAWN_FROM = ("runs", "steps", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
+DRAWN_FROM = ("runs", "steps", "shards", "step_values", "prompts", "prompt_groups", "prompt_windows", "trajectories")
 # A page of one chart is wholly ours, so it can promise the browser that it loads nothing else.
 STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:;"
@@ -153,12 +154,17 @@ async def _rows(
 
 
 async def _described(datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]]) -> str:
-    """Return a chart in words, with the success rule behind it and how many trajectories that leaves unscored."""
-    said, scoring = describe_rows(chart, rows), scoring_query(chart, query)
-    if not rows or scoring is None:
-        return said
-    row = (await datasette.execute(database, *scoring)).first()
-    return said if row is None else f"{said} {scoring_words(**bounded(row))}"
+    """Return a chart in words, with the success rule behind it and how many trajectories that leaves unscored.
+
+    What of the run was not read is said as well.
+    """
+    split = query.parameters["split"]
+    said, scoring = [describe_rows(chart, rows, split)], scoring_query(chart, query)
+    if rows and scoring is not None and (row := (await datasette.execute(database, *scoring)).first()) is not None:
+        said.append(scoring_words(**bounded(row), split=split))
+    if (row := (await datasette.execute(database, *unread_query(query))).first()) is not None:
+        said.append(unread_words(dict(row)))
+    return " ".join(filter(None, said))
 
 
 def _links(datasette: Datasette, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:

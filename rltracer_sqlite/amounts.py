@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 MOST_RANGES = 10
 LIST_COLUMNS = 60
+LONGEST_NAME = 60  # of a split, in a sentence
 HISSING = ("ch", "s", "x")
 
 

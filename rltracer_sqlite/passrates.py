@@ -40,11 +40,12 @@ class SuccessRule:
         return f"{self.path} >= {self.threshold:g}"
 
 
-def unscored_words(trajectories: int, scored: int) -> str:
-    """Return how many of some trajectories a success rule leaves unscored."""
+def unscored_words(trajectories: int, scored: int, split: str = "") -> str:
+    """Return how many of some trajectories, all of a `split` where one is given, a success rule leaves unscored."""
     if scored == trajectories:
-        return "all scored"
-    return f"{trajectories - scored:,} of {plural(trajectories, 'trajectory')} unscored"
+        return f"all of {split} scored" if split else "all scored"
+    of_split = f" of {split}" if split else ""
+    return f"{trajectories - scored:,} of {plural(trajectories, 'trajectory')}{of_split} unscored"
 
 
 def parse_rule(text: str) -> SuccessRule:

@@ -121,7 +121,8 @@ def test_a_chart_of_pass_rates_names_the_rule_and_counts_the_unscored(
         where = "split = 'train'"  # they are of one split
     sql = f"select sum(success is null), count(*) from trajectories where {where}"
     [(unscored, count)] = rows_by_sql(demo / "x.sqlite", sql)
-    scored = f"{unscored} of {count} trajectories unscored" if unscored else "all scored"
+    of = " of train" if "split = 'train'" in where else " of eval" if "split = 'eval'" in where else ""
+    scored = f"{unscored} of {count} trajectories{of} unscored" if unscored else f"all{of} scored"
     said = f"Success: metrics.correct_final_label >= 1; {scored}."
     assert done.stdout.splitlines()[-1].endswith(said) == (chart in RATED)
     assert ("Success:" in done.stdout) == (chart in RATED)
@@ -133,8 +134,8 @@ def test_a_file_says_it_too_and_where_steps_are_missing_counts_what_is_drawn(tmp
         tmp_path / "x.sqlite",
         [{"step": step, "prompt": f"p{step}", "reward": reward} for step in steps for reward in (1.0, 0.0, None)],
     )
-    said = "Success: reward >= 1; {} of {} trajectories unscored."
-    for chart, counts in (("pass-rate", (2, 6)), ("histogram", (3, 9))):
+    said = "Success: reward >= 1; {} of {} trajectories{} unscored."
+    for chart, counts in (("pass-rate", (2, 6, "")), ("histogram", (3, 9, " of train"))):
         done = rltracer("plot", index, chart, "-o", tmp_path / "x.html")
         assert said.format(*counts) in " ".join(done.stdout.split())
         assert said.format(*counts) in (tmp_path / "x.html").read_text()

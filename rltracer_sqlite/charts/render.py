@@ -7,10 +7,12 @@ from functools import cache
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from .data import FOLDER, ChartError, load_spec
 
+SUBTITLE_COLUMNS = 100
 THEMES = ("light", "dark")
 VEGA_LITE = "6.4"  # the version in static/vega.mjs
 FONT = "system-ui, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
@@ -56,9 +58,16 @@ def theme_config(theme: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def drawable_spec(chart: str, rows: list[dict[str, Any]], description: str, theme: str = "light") -> dict[str, Any]:
-    """Return the spec of a chart with its rows, text alternative, colours and background in it."""
+def drawable_spec(
+    chart: str, rows: list[dict[str, Any]], description: str, theme: str = "light", unread: str = ""
+) -> dict[str, Any]:
+    """Return the spec of a chart with its rows, text alternative, colours and background in it.
+
+    What was not read stands beneath its title: a picture has no caption.
+    """
     spec = load_spec(chart)
+    if unread:
+        spec["title"]["subtitle"] = [spec["title"]["subtitle"], *wrap(unread, SUBTITLE_COLUMNS)]
     spec.update(
         datasets={"rows": rows},
         description=description,

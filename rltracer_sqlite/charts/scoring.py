@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..amounts import LONGEST_NAME, shortened
 from ..passrates import unscored_words
 from .data import SELECTION, Query
 
@@ -24,8 +25,11 @@ def scoring_query(chart: str, query: Query) -> tuple[str, dict[str, Any]] | None
     return (SCORING, {**query.parameters, "without_step": DRAWN[chart]}) if chart in DRAWN else None
 
 
-def scoring_words(path: object, threshold: object, trajectories: int, scored: int) -> str:
-    """Return the success rule behind a chart, and how many of the trajectories that it is of are unscored."""
+def scoring_words(path: object, threshold: object, trajectories: int, scored: int, split: str) -> str:
+    """Return the success rule behind a chart, and how many of the trajectories that it is of are unscored.
+
+    `split` is the one that all of them are of, or "".
+    """
     # An index that nobody vouched for may hold anything.
     least = f"{threshold:g}" if isinstance(threshold, (int, float)) else str(threshold)
-    return f"Success: {path} >= {least}; {unscored_words(trajectories, scored)}."
+    return f"Success: {path} >= {least}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}."

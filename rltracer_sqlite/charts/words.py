@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..amounts import plural
+from ..amounts import LONGEST_NAME, plural, shortened
 
 Row = dict[str, Any]
 
 
-def describe_rows(chart: str, rows: Sequence[Row]) -> str:
-    """Return what the rows of a chart say: first and last values, extremes, and how many there are."""
-    return DESCRIPTIONS[chart](rows) if rows else "There is nothing to draw: no row matches."
+def describe_rows(chart: str, rows: Sequence[Row], split: str = "") -> str:
+    """Return what the rows of a chart say: first and last values, extremes, and how many there are.
+
+    `split` is the one that all of them are of, or "": charts of prompts name it, as their rows do not.
+    """
+    if not rows:
+        return "There is nothing to draw: no row matches."
+    if chart in OF_PROMPTS:
+        return OF_PROMPTS[chart](rows, f" of {shortened(split, LONGEST_NAME)}" if split else "")
+    return DESCRIPTIONS[chart](rows)
 
 
 def _pass_rate(rows: Sequence[Row]) -> str:
@@ -38,24 +45,25 @@ def reward_words(name: str) -> str:
     return "total" if name == "reward" else name.removeprefix("reward_")
 
 
-def _histogram(rows: Sequence[Row]) -> str:
+def _histogram(rows: Sequence[Row], of_split: str) -> str:
     parts = []
     for _, window in _by(rows, "window"):
         counts = {row["pass_bucket"]: row["prompts"] for row in window}
         total = window[0]["window_prompts"]
         parts.append(
-            f"{step_words(window[0]).capitalize()}: of {plural(total, 'prompt')} {counts.get('0', 0):,} always failed, "
+            f"{step_words(window[0]).capitalize()}: of {plural(total, 'prompt')}{of_split} "
+            f"{counts.get('0', 0):,} always failed, "
             f"{counts.get('1', 0):,} always passed, {total - counts.get('0', 0) - counts.get('1', 0):,} did both."
         )
     return " ".join(parts)
 
 
-def _difficulty(rows: Sequence[Row]) -> str:
+def _difficulty(rows: Sequence[Row], of_split: str) -> str:
     prompts = {row["rank"]: row for row in rows}
     windows = len({row["window"] for row in rows})
     hardest, easiest = prompts[min(prompts)], prompts[max(prompts)]
     return (
-        f"Pass rates of {len(prompts):,} of {plural(rows[0]['all_prompts'], 'prompt')} in "
+        f"Pass rates of {len(prompts):,} of {plural(rows[0]['all_prompts'], 'prompt')}{of_split} in "
         f"{plural(windows, 'window')} of steps, from the "
         f"hardest ({_share(hardest['overall_pass_rate'])} over all windows) to the easiest "
         f"({_share(easiest['overall_pass_rate'])})."
@@ -137,9 +145,8 @@ def _number(value: float) -> str:
 DESCRIPTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
     "pass_rate": _pass_rate,
     "reward": _reward,
-    "histogram": _histogram,
-    "difficulty": _difficulty,
     "length": _length,
     "failures": _failures,
     "zero_variance": _zero_variance,
 }
+OF_PROMPTS: dict[str, Callable[[Sequence[Row], str], str]] = {"histogram": _histogram, "difficulty": _difficulty}

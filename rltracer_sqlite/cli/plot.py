@@ -119,6 +119,7 @@ class Drawn(NamedTuple):
     """The rows of a chart, what they say in words, and the split that all of them are of, or "".
 
     `window` is the number of steps that each is of, and `usual` the one on the chart's page and in files.
+    `unread` is what of the run was not read; the description ends with it.
     """
 
     chart: str
@@ -127,6 +128,7 @@ class Drawn(NamedTuple):
     split: str
     window: int
     usual: int
+    unread: str
 
 
 def _printed(drawn: Drawn) -> Iterator[str]:
@@ -146,7 +148,7 @@ def _printed(drawn: Drawn) -> Iterator[str]:
 
 def _written(drawn: Drawn, output: Path, theme: str, scale: float) -> Iterator[str]:
     """Write a chart to a file, and return what is said of it. Raises ChartError."""
-    _write(output, _rendered(drawn.chart, drawn.rows, drawn.description, output.suffix.lower(), theme, scale))
+    _write(output, _rendered(drawn, output.suffix.lower(), theme, scale))
     return iter([printable(f"{output}:"), *_in_words(drawn)])
 
 
@@ -178,6 +180,7 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
     """Return a chart with its rows, of as many windows as its drawing has, or the terminal. Raises ChartError."""
     from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
     from ..charts.scoring import scoring_query, scoring_words
+    from ..charts.unread import read_unread
     from .bars import TABLES
 
     provide_square_root(connection)
@@ -185,10 +188,13 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
     span = find_span(connection, filters.run_id)
     query = plan_query(chart, filters, span, most)
     rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
-    description = describe_rows(chart, rows)
+    split = query.parameters["split"]
+    description = describe_rows(chart, rows, split)
     if rows and (scoring := scoring_query(chart, query)):
-        description += f" {scoring_words(*connection.execute(*scoring).fetchone())}"
-    return Drawn(chart, rows, description, query.parameters["split"], query.window, usual)
+        description += f" {scoring_words(*connection.execute(*scoring).fetchone(), split)}"
+    unread = read_unread(connection, query)
+    said = f"{description} {unread}" if unread else description
+    return Drawn(chart, rows, said, split, query.window, usual, unread)
 
 
 def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:
@@ -207,12 +213,12 @@ def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:
     return f"Nothing to draw: {name} has nothing of the kind where it was looked for."
 
 
-def _rendered(chart: str, rows: list[dict[str, Any]], description: str, ending: str, theme: str, scale: float) -> bytes:
+def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:
     from ..charts.render import drawable_spec, render_html, render_png, render_svg
 
     if ending == ".html":
-        return render_html(chart, rows, description)
-    spec = drawable_spec(chart, rows, description, theme)
+        return render_html(drawn.chart, drawn.rows, drawn.description)
+    spec = drawable_spec(drawn.chart, drawn.rows, drawn.description, theme, drawn.unread)
     return render_svg(spec) if ending == ".svg" else render_png(spec, scale)
 
 

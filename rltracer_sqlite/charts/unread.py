@@ -1,0 +1,69 @@
+"""What of a run a chart cannot draw, since it was not read: said in its caption, which goes wherever the chart does."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..amounts import LONGEST_NAME, ranges, shortened
+from ..index.states import STATES, amiss
+from .data import Query
+
+MOST_SPLITS = 5
+# Every split of a step that the run's files, or the index, know of, and of which no trajectory is there. A file that
+# could not be read may not tell its split: its step is told where it has no trajectory at all.
+UNREAD = f"""
+with known as (
+    select step, split from steps where run_id = :run_id
+    union
+    select step, split from shards where run_id = :run_id and producer is null and state <> 'aside'
+),
+missing as (
+    select distinct step, split from known
+    where step is not null and (:split = '' or split is null or split = :split)
+        and (:step_gte = '' or step >= :step_gte) and (:step_lte = '' or step <= :step_lte)
+        and not exists (
+            select 1 from steps where run_id = :run_id and step = known.step and trajectories > 0
+                and (known.split is null or split is known.split)
+        )
+)
+select states.*, (select json_group_array(json_array(split, step)) from missing) as missing
+from ({STATES.format(schema="main").strip()}) as states where id = :run_id
+"""
+
+
+def unread_query(query: Query) -> tuple[str, dict[str, Any]]:
+    """Return the query for the row of `unread_words`, of a chart with this query."""
+    return UNREAD, {name: query.parameters[name] for name in ("run_id", "split", "step_gte", "step_lte")}
+
+
+def read_unread(connection: sqlite3.Connection, query: Query) -> str:
+    """Return `unread_words` of a chart with this query."""
+    cursor = connection.execute(*unread_query(query))
+    names, row = [column[0] for column in cursor.description], cursor.fetchone()
+    return "" if row is None else unread_words(dict(zip(names, row, strict=True)))
+
+
+def unread_words(row: Mapping[str, Any]) -> str:
+    """Return what of the run was not read, and the steps of which there is nothing to draw; "" where all is there.
+
+    `row` is as in `rltracer_sqlite.index.states.state_words`, with `missing`: [split, step] of each such step, as JSON.
+    """
+    said = amiss(row)
+    return " ".join(filter(None, (_missing_words(json.loads(row["missing"])), f"Note: {said}" if said else "")))
+
+
+def _missing_words(missing: Iterable[tuple[str | None, int]]) -> str:
+    steps: dict[str, set[int]] = {}
+    for split, step in missing:
+        steps.setdefault(split or "", set()).add(step)
+    told = [_steps_of(split, steps[split]) for split in sorted(steps)]
+    more = ["…"] if len(told) > MOST_SPLITS else []
+    return f"No trajectories of {' or '.join(told[:MOST_SPLITS] + more)} were read." if told else ""
+
+
+def _steps_of(split: str, steps: set[int]) -> str:
+    of_split = f" of {shortened(split, LONGEST_NAME)}" if split else ""
+    return f"step{'s' * (len(steps) > 1)} {ranges(steps)}{of_split}"
