@@ -191,7 +191,8 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
     split = query.parameters["split"]
     description = describe_rows(chart, rows, split)
     if rows and (scoring := scoring_query(chart, query)):
-        description += f" {scoring_words(*connection.execute(*scoring).fetchone(), split)}"
+        path, threshold, trajectories, scored = connection.execute(*scoring).fetchone()
+        description += f" {scoring_words(path, threshold, trajectories, scored, split)}"
     unread = read_unread(connection, query)
     said = f"{description} {unread}" if unread else description
     return Drawn(chart, rows, said, split, query.window, usual, unread)
