@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from .sources.places import Root, real_place
@@ -22,6 +23,12 @@ def cached_index(root: Root) -> Path:
     """Return the place of a run's index in the user's cache folder, or in that of RLTRACER_HOME."""
     digest = sha256(str(real_place(root)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return cache_folder() / f"{root.name or 'run'}-{digest}.sqlite"
+
+
+def name_of_place(index: Path, root: str) -> str:
+    """Return the name of what a person gave: an index file, or the run at `root` where the index is in the cache."""
+    is_cached = index.parent.resolve() == cache_folder().resolve()
+    return (PurePath(root).name if is_cached else index.name) or "DB"
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def test_a_difficulty_is_told_of_pairs_as_well(tmp_path: Path) -> None:
     database = make_index(tmp_path / "x.sqlite", rows)  # a passes two of four, b one of four
     told = inspect(spec(database), mode="preference", difficulty=DifficultyFilter(min_pass_rate=0.5))
     stages = funnel(told)
-    assert (stages["reward known"], stages["difficulty"], stages["in a pair"]) == (8, 4, 4)
+    assert (stages["reward known"], stages["difficulty"], stages["in a pair (chosen passed)"]) == (8, 4, 4)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), ValueError("enough")], ids=["Ctrl-C", "a visitor that left"])

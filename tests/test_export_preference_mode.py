@@ -73,7 +73,7 @@ def test_the_funnel_counts_trajectories_and_adds_up(tmp_path: Path) -> None:
     records = [scored(f"{q}{n}", n % 2, q) for q in "abc" for n in range(6)]
     told = inspect(spec(indexed(tmp_path, {1: records})), mode="preference", target_count=4)
     stages = funnel(told)
-    assert (stages["reward known"], stages["in a pair"], stages["target"]) == (18, 12, 8)
+    assert (stages["reward known"], stages["in a pair (chosen passed)"], stages["target"]) == (18, 12, 8)
     assert (told["unit"], told["selected_count"]) == ("pairs", 4)
     assert sum(told["selected_tool_call_distribution"]["counts"].values()) == 8
 
@@ -110,5 +110,8 @@ def test_answers_that_are_all_the_same_are_named_as_the_reason(tmp_path: Path) -
     database = indexed(tmp_path, {1: records})
     with pytest.raises(ExportError, match=r"left out when it was read: both answers are the same \(\d\)\. Left after"):
         export(spec(database), tmp_path / "o.jsonl", mode="preference")
-    with pytest.raises(ExportError, match=r"differ by 2 or more\. Left after each step: available 4, reward known 4"):
+    with pytest.raises(
+        ExportError,
+        match=r"differ by 2 or more, the better of them passed\. Left after each step: available 4, reward known 4",
+    ):
         inspect(spec(database), mode="preference", reward_margin=2.0)

@@ -114,8 +114,14 @@ def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
         "drop_truncated": True, "drop_scoring_errors": True, "unique_prompts": True, "global_per_prompt": 1,
         "target_count": 1, "field_filters": (FieldFilter("turns", minimum=0),),
     }  # fmt: skip
-    told = [inspect(some, mode=mode, **usual) for mode in ("sft", "preference")] + [inspect(run, effective_only=True)]
-    assert {step["stage"] for one in told for step in one["funnel"]} == {*STAGES, "turns >= 0"}
+    told = [inspect(some, mode="sft", **usual), inspect(run, effective_only=True)]
+    told += [inspect(some, mode="preference", acceptance=one, **usual) for one in ("any", "correct")]
+    with pytest.raises(ExportError) as refused:  # the best of the failed is no better than the worst of all
+        inspect(some, mode="preference", acceptance="incorrect", **usual)
+    assert "in a pair (chosen failed) 0" in str(refused.value)
+    assert {step["stage"] for one in told for step in one["funnel"]} == {
+        *STAGES, "turns >= 0",
+    } - {"in a pair (chosen failed)"}  # fmt: skip
     assert meaning("turns >= 0") == FIELD
 
 

@@ -83,11 +83,11 @@ def test_every_other_command_that_shows_figures_counts_them(
 
 
 def test_an_analysis_keeps_it_in_python_and_in_its_report(database: Path, tmp_path: Path) -> None:
-    note = "1 problem, in step 1: rltracer inspect --problems lists them."
+    note = "1 problem, in step 1: rltracer inspect x.sqlite --problems lists them."
     with closing(open_index(database)) as connection:
         found = analyse_run(connection, 1, Selection())
     assert found.amiss == note
-    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect --problems…'>")
+    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect x.sqlite --problems l…'>")
     write_analysis(tmp_path / "analysis", Selection(), [1], [found])
     assert f"\n\nNote: {note}\n\n" in (tmp_path / "analysis/report.md").read_text()
     assert [run["amiss"] for run in json.loads((tmp_path / "analysis/analysis.json").read_text())["runs"]] == [note]
@@ -124,16 +124,27 @@ def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> 
     assert listed[1:] == [
         "  1  run: 6 trajectories, read to the end, 1 problem", RATES, f"     {run}", f"  {command}"
     ]  # fmt: skip
-    note = "run: 1 problem, in step 1: rltracer inspect --problems lists them."
+    note = "run: 1 problem, in step 1: rltracer inspect x.sqlite --problems lists them."  # may be handed on
     for asked in (["--dry-run"], ["-o", run.parent / "x.jsonl"]):
         done = rltracer("export", database, *asked)
-        assert (done.returncode, done.stderr) == (0, f"{note}\n")
+        assert (done.returncode, done.stderr) == (0, one(database))
         assert "problem" not in done.stdout
     assert rltracer("export", database, "-o", run.parent / "x.jsonl", "--quiet").stderr == ""
     told = TraceDataExporter(database).inspect()
     assert told["notes"] == told["amiss"] == [note]
+    assert TraceDataExporter(run).inspect()["amiss"] == [
+        "run: 1 problem, in step 1: rltracer inspect run --problems lists them."
+    ]
+    assert rltracer("export", run, "--dry-run").stderr == one(run)
     shutil.copytree(run, run.parent / "other")
     indexed(database, run.parent / "other")
+    assert TraceDataExporter(database).inspect()["amiss"] == [
+        f"{name}: 1 problem, in step 1: rltracer inspect x.sqlite --run {name} --problems lists them."
+        for name in ("run", "other")
+    ]
+    assert rltracer("export", database, "--run", "other", "--dry-run").stderr == (
+        f"other: 1 problem, in step 1: rltracer inspect {database} --run other --problems lists them.\n"
+    )
     assert rltracer("inspect", database).stderr.splitlines() == [
         f"{name}: 1 problem, in step 1: rltracer inspect {database} --run {name} --problems lists them."
         for name in ("run", "other")

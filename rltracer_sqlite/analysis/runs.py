@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..amounts import plural
 from ..arguments import instance, shown, whole_number
 from ..index.named import run_names
 from ..index.queries import runs
-from ..index.states import amiss, run_states
+from ..index.states import amiss, lists_them, run_states
+from ..on_demand import name_of_place
 from ..passrates import PASS_BINS, SuccessRule, pass_bin
 from ..reprs import short
 from ..runs import WhichRunError
@@ -61,7 +63,12 @@ def analyse_run(
     metrics = prompt_metrics(name, counts, end_steps(connection, run_id, selection), selection.window, ks)
     windows = summarise_windows(metrics, ks, read_rewards(connection, run_id, selection))
     unscored = list_unscored(connection, run_id, selection)
-    return RunAnalysis(name, str(rule), metrics, windows, unscored, amiss(run_states(connection)[run_id]))
+    how = lists_them(name_of_place(_file_of(connection), run.root), name if len(known) > 1 else None)
+    return RunAnalysis(name, str(rule), metrics, windows, unscored, amiss(run_states(connection)[run_id], how))
+
+
+def _file_of(connection: sqlite3.Connection) -> Path:
+    return Path(next(file for _, name, file in connection.execute("pragma database_list") if name == "main"))
 
 
 def count_scored(run: RunAnalysis) -> dict[str, int]:

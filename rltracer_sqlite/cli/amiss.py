@@ -35,12 +35,12 @@ def amiss_lines(
     Of a run that `is_read_when_asked` steps that were not read are not amiss.
     """
     from ..index.queries import runs as known_runs
-    from ..index.states import amiss, run_states
+    from ..index.states import amiss, lists_them, run_states
 
     known, lines = known_runs(connection), []
     states = run_states(connection)
     for run in known:
-        how = _how(place, run.name, len(known))
+        how = lists_them(str(place), run.name if len(known) > 1 else None)
         row = {**states[run.id], **({"unread_steps": 0} if is_read_when_asked else {})}
         if (runs is None or run.id in runs) and (said := amiss(row, how)):
             lines.append(f"{in_line(run.name)}: {said}")
@@ -71,29 +71,11 @@ def say_amiss_of(adapter: IndexedAdapter, step: int | None = None) -> None:
 
 def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]:
     from ..index.queries import runs as known_runs
-    from ..index.states import amiss, step_states
+    from ..index.states import amiss, lists_them, step_states
 
     known = known_runs(adapter.connection)
     run = next(run for run in known if run.id == adapter.run_id)
-    said = amiss(step_states(adapter.connection, run.id, step), _how(place, run.name, len(known)))
+    said = amiss(
+        step_states(adapter.connection, run.id, step), lists_them(str(place), run.name if len(known) > 1 else None)
+    )
     return [f"{in_line(run.name)}, step {step}: {said}"] if said else []
-
-
-def _how(place: Root, name: str, runs: int) -> str:
-    which = f" --run {quote(name)}" if runs > 1 else ""
-    return f"rltracer inspect {quote(str(place))}{which} --problems lists them"
-
-
-def gone_lines(
-    adapter: IndexedAdapter, width: int, among: Among, *step: int | None, prompts: Sequence[int] | None = None
-) -> Iterator[str]:
-    """Yield how many of the trajectories that a list counts cannot be opened any more.
-
-    The list is of a `step`, or of all of them where none is given.
-    """
-    from ..index.lists import count_gone
-
-    gone, count = count_gone(adapter.connection, adapter.run_id, among, step, prompts)
-    if gone:
-        why = "its file is gone" if gone == 1 else "their files are gone"
-        yield from wrapped(f"{gone:,} of {plural(count, 'trajectory')} counted here cannot be opened: {why}.", width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 
 from ..amounts import listed, plural
 from . import CONTEXT, options
+from .amiss import say_amiss
 from .columns import cut
 from .ids import IdLines
 from .numbers import parse_range
@@ -162,7 +164,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         if dry_run:
             told = exporter.inspect()
             say(report(told))
-            _say_amiss(told)
+            _say_amiss(specs)
             return
         assert output is not None
         is_replaced = output.exists()
@@ -178,13 +180,23 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {output}"
         replaced = ", replaced" if is_replaced else ""
         say(f"{written}{replaced}; summary: {result.summary_path}")
-        _say_amiss(result.summary)
+        _say_amiss(specs)
 
 
-def _say_amiss(told: dict[str, Any]) -> None:
+def _say_amiss(specs: list[TraceRunSpec]) -> None:
     """Say what of the runs was not read, as every command does that shows figures of a run."""
-    for line in told["amiss"]:
-        say(line, err=True)
+    from ..index.database import open_index
+    from ..index.queries import runs
+    from ..on_demand import cached_index
+    from ..sources.places import place
+
+    asked: dict[Root, set[str | int | None]] = {}
+    for spec in specs:
+        asked.setdefault(place(spec.path), set()).add(spec.run)
+    for path, names in asked.items():
+        index = cached_index(path) if names == {None} else path  # of an index each run has a spec with its name
+        with closing(open_index(Path(str(index)))) as connection:
+            say_amiss(connection, path, {run.id for run in runs(connection) if names == {None} or run.name in names})
 
 
 def _with_options(sentence: str) -> str:

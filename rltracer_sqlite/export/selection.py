@@ -12,13 +12,21 @@ from .conditions import WELL_FORMED, Condition, column_of, conditions
 from .errors import ExportError
 from .ids import find_named, left_out
 from .limits import place_picks
-from .preferences import ExportMode, ExportPreferences
+from .preferences import Acceptance, ExportMode, ExportPreferences
 from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
 from .shortfall import asked, why_empty, why_short
+from .stages import PAIRED
 from .unknown import refuse_unknown_envs, unknown_values
+
+# What the better one of two trajectories has to be as well.
+CHOSEN = {
+    Acceptance.ANY: "",
+    Acceptance.CORRECT: ", the better of them passed",
+    Acceptance.INCORRECT: ", the better of them failed",
+}
 
 
 class Selection:
@@ -120,7 +128,8 @@ class Selection:
         in_pairs, margin = self.preferences.mode is ExportMode.PREFERENCE, self.preferences.reward_margin
         least = f" by {margin:g} or more" if margin else ""
         what = "pair" if in_pairs else "row"
-        why = f": no prompt has two trajectories whose rewards differ{least}" if in_pairs else ""
+        outcome = CHOSEN[Acceptance(self.preferences.acceptance)]
+        why = f": no prompt has two trajectories whose rewards differ{least}{outcome}" if in_pairs else ""
         told = f"There is no {what}{why}."
         reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
         if refused := ", ".join(f"{reason} ({count:,})" for reason, count in reasons):
@@ -147,7 +156,8 @@ class Selection:
             dropped = self.value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
             steps.append((condition.stage, steps[-1][1] - dropped))
         in_row = 2 if in_pairs else 1
-        steps.append(("in a pair" if in_pairs else "per prompt", in_row * self.scratch.count("picks")))
+        last = PAIRED[Acceptance(self.preferences.acceptance)] if in_pairs else "per prompt"
+        steps.append((last, in_row * self.scratch.count("picks")))
         steps += [(name, in_row * count) for name, count in self.across]
         before = [steps[0][1], *(count for _, count in steps)]
         return [

@@ -15,6 +15,7 @@ from .preferences import ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch
+from .stages import PAIRED
 
 Funnel = Sequence[Mapping[str, Any]]  # its stages in their order: "stage", "left", "dropped"
 
@@ -31,7 +32,7 @@ ADVICE = {
 # What can be done about the quotas that leave too few.
 QUOTAS = {
     "per prompt": "raise per_prompt",
-    "in a pair": "raise per_prompt",
+    **dict.fromkeys(PAIRED.values(), "raise per_prompt"),
     OVER_WINDOWS: "raise global_per_prompt",
     UNIQUE: "leave out unique_prompts",
 }
@@ -82,9 +83,10 @@ def why_short(funnel: Funnel, scratch: Scratch, preferences: ExportPreferences) 
 def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
     quotas = dict(QUOTAS)
     if preferences.per_prompt is None or preferences.mode is ExportMode.RL:  # which takes a prompt once, whatever it is
-        del quotas["per prompt"], quotas["in a pair"]
+        for stage in ("per prompt", *PAIRED.values()):
+            del quotas[stage]
     ways = ["Ask for fewer", *(quotas[stage] for stage in stages if stage in quotas)]
-    ways += ["lower reward_margin"] if "in a pair" in stages and preferences.reward_margin else []
+    ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
     ways += ["loosen a condition"] if any(stage not in QUOTAS for stage in stages) else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from .preferences import Acceptance
+
+# The stage at which pairs are made, by the outcome that is asked of the chosen one of each.
+PAIRED = {
+    Acceptance.ANY: "in a pair",
+    Acceptance.CORRECT: "in a pair (chosen passed)",
+    Acceptance.INCORRECT: "in a pair (chosen failed)",
+}
 STAGES = {
     "available": "the trajectories of the chosen runs, steps and split",
     "accepted": "those with the outcome that is asked for, by the run's success rule",
@@ -17,6 +25,8 @@ STAGES = {
     "well formed": "those whose record can be made training data",
     "per prompt": "the quota of each prompt in each window",
     "in a pair": "the two trajectories of each pair; stands for *per prompt* where pairs are made",
+    "in a pair (chosen passed)": "the same, where the chosen one has to pass by the run's success rule",
+    "in a pair (chosen failed)": "the same, where the chosen one has to fail by it",
     "per prompt over all windows": "the quota of each prompt over all runs and windows",
     "unique prompts": "the first of each prompt over all runs and windows",
     "target": "exactly as many as are asked for",

@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ..index.states import amiss, run_states
+from ..index.states import amiss, lists_them, run_states
+from ..on_demand import name_of_place
 from .preferences import ExportMode
 from .runs import OpenRun
 from .selection import Selection
@@ -54,8 +55,9 @@ def _amiss(selection: Selection) -> list[str]:
     """Return a sentence for each run of which something could not be read, or whose files are not all there."""
     notes = []
     for run in selection.runs:
-        row = run_states(selection.scratch.attach(run), "source")[run.id]
-        if said := amiss(row):
+        states = run_states(selection.scratch.attach(run), "source")
+        how = lists_them(name_of_place(run.index, run.known.root), run.known.name if len(states) > 1 else None)
+        if said := amiss(states[run.id], how):
             notes.append(f"{run.name}: {said}")
     return list(dict.fromkeys(notes))
 

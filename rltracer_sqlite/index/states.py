@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from ..amounts import plural, ranges
 
 COMPLETE = "read completely"
 ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row
-LISTS_THEM = "rltracer inspect --problems lists them"
 WAITING = "{} in the middle of a line"  # a line is read when its newline is there, and its file may never get one
 # What is said of files by their state, of one and of several.
 FILES = {
@@ -99,7 +99,13 @@ def problem_words(row: Mapping[str, Any]) -> list[str]:
     return [plural(row["problems"], "problem")] if row["problems"] else []
 
 
-def amiss(row: Mapping[str, Any], how: str = LISTS_THEM) -> str:
+def lists_them(place: str, run: str | None = None) -> str:
+    """Return which command lists what of a run was not read; `run` names it where the index at `place` has several."""
+    which = "" if run is None else f" --run {quote(run)}"
+    return f"rltracer inspect {quote(place)}{which} --problems lists them"
+
+
+def amiss(row: Mapping[str, Any], how: str) -> str:
     """Return in one line what is said wherever figures of a run are: what of it was not read, and `how` to list it.
 
     "" where nothing is amiss; `row` as in `state_words`, or of one step, without those of the steps. A step that was
