@@ -78,11 +78,11 @@ def group() -> None:
     for the end of a line, steps.
 
     What a command writes lies in a folder that is there; none is made for it. The exit code is 0 when all went well, 1
-    when a file, or a step, prompt or trajectory, could not be found, read or written, 2 for wrong arguments and names of
-    runs that an index has not, 130 or 143 where Ctrl-C or SIGTERM
-    stopped it before it was done, and 141 where the reader of its output has left, as head does. A line that cannot be
-    read is a problem, and a file that waits for the end of a line is read later: 0. What goes on until it is stopped,
-    --watch, serve and demo, is done then: 0.
+    when a file, or a step, split, prompt or trajectory of a run, could not be found, read or written, 2 for wrong
+    arguments, and for the name of a run that the index does not hold, 130 or 143 where Ctrl-C or SIGTERM stopped it
+    before it was done, and 141 where the reader of its output has left, as head does. A line that cannot be read is a
+    problem, and a file that waits for the end of a line is read later: 0. What goes on until it is stopped, --watch,
+    serve and demo, is done then: 0.
     """
 
 

@@ -28,9 +28,10 @@ MOST_SPLITS = 20
 def command(database: Path, run: str | None, rule: str | None) -> None:
     """Show or change what counts as a success. RUN is a run's name, its beginning or number; without it every run.
 
-    A trajectory is a success when the recorded value at the rule's path is at least its threshold, and unscored when
-    it has none; both are counted for each split. --rule without RUN changes every run at once. Changing the rule
-    recomputes success, prompt groups and steps in DATABASE; no run's file is read. A rule that scores nothing is refused, with the recorded numbers that are like it.
+    A trajectory is a success when the recorded value at the rule's path is at least its threshold, and unscored when it
+    has none; both are counted for each split. --rule without RUN changes every run at once. Changing the rule
+    recomputes success, prompt groups and steps in DATABASE; no run's file is read. A rule that scores nothing is
+    refused, with the recorded numbers that are like it.
 
     \b
     Examples:
