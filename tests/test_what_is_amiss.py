@@ -87,7 +87,7 @@ def test_an_analysis_keeps_it_in_python_and_in_its_report(database: Path, tmp_pa
     with closing(open_index(database)) as connection:
         found = analyse_run(connection, 1, Selection())
     assert found.amiss == note
-    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect x.sqlite --problems l…'>")
+    assert repr(found).endswith("0 unscored; '1 problem, in step 1: rltracer inspect x.sqlite -…'>")
     write_analysis(tmp_path / "analysis", Selection(), [1], [found])
     assert f"\n\nNote: {note}\n\n" in (tmp_path / "analysis/report.md").read_text()
     assert [run["amiss"] for run in json.loads((tmp_path / "analysis/analysis.json").read_text())["runs"]] == [note]

@@ -79,3 +79,18 @@ def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]
         step_states(adapter.connection, run.id, step), lists_them(str(place), run.name if len(known) > 1 else None)
     )
     return [f"{in_line(run.name)}, step {step}: {said}"] if said else []
+
+
+def gone_lines(
+    adapter: IndexedAdapter, width: int, among: Among, *step: int | None, prompts: Sequence[int] | None = None
+) -> Iterator[str]:
+    """Yield how many of the trajectories that a list counts cannot be opened any more.
+
+    The list is of a `step`, or of all of them where none is given.
+    """
+    from ..index.lists import count_gone
+
+    gone, count = count_gone(adapter.connection, adapter.run_id, among, step, prompts)
+    if gone:
+        why = "its file is gone" if gone == 1 else "their files are gone"
+        yield from wrapped(f"{gone:,} of {plural(count, 'trajectory')} counted here cannot be opened: {why}.", width)

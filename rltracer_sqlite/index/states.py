@@ -105,17 +105,17 @@ def lists_them(place: str, run: str | None = None) -> str:
     return f"rltracer inspect {quote(place)}{which} --problems lists them"
 
 
-def amiss(row: Mapping[str, Any], how: str) -> str:
+def amiss(row: Mapping[str, Any], how: str = "") -> str:
     """Return in one line what is said wherever figures of a run are: what of it was not read, and `how` to list it.
 
     "" where nothing is amiss; `row` as in `state_words`, or of one step, without those of the steps. A step that was
-    tried, and could not be read, is one that its files tell of.
+    tried, and could not be read, is one that its files tell of. What is handed on without its index has no `how`.
     """
     problems = [f"{words}{_steps_amiss(row, 'problems', 'in')}" for words in problem_words(row)]
     said = "; ".join([*problems, *file_words(row)])
     unread = row.get("unread_steps", 0) - row.get("failed_steps", 0)
     steps = f"{unread:,} of {plural(row['steps'], 'step')} not read yet." if unread > 0 else ""
-    return " ".join(filter(None, (f"{said}: {how}." if said else "", steps)))
+    return " ".join(filter(None, (f"{said}{how and f': {how}'}." if said else "", steps)))
 
 
 def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int, dict[str, Any]]:
