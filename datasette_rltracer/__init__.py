@@ -84,7 +84,7 @@ def register_output_renderer(datasette: Datasette) -> list[dict[str, Any]]:
 
 @hookimpl
 def register_facet_classes() -> list[type[Facet]]:
-    return [facets.PassRateFacet]
+    return [facets.PassRateFacet, facets.OutcomeFacet]
 
 
 @hookimpl

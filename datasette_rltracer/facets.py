@@ -1,12 +1,13 @@
-"""The pass-rate facet: ordered bins of a rate, `?_facet_passrate=pass_rate` or `=group_pass_rate`.
+"""The facets whose entries have an order, the unscored last: bins of a pass rate, and the outcomes of trajectories.
 
-Its links are ordinary filters (`pass_rate__gte=0.25&pass_rate__lt=0.5`), so descriptions, JSON, CSV and exports follow.
+They are `?_facet_passrate=pass_rate` (or `=group_pass_rate`) and `?_facet_outcome=success`. Their links are ordinary
+filters (`pass_rate__gte=0.25&pass_rate__lt=0.5`, `pass_rate__isnull=1`), so descriptions, JSON, CSV and exports follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from datasette.database import QueryInterrupted
@@ -17,24 +18,31 @@ from rltracer_sqlite.passrates import PASS_BINS, PassBin
 
 from .selection import Pair
 
-RATE_COLUMNS = ("pass_rate", "group_pass_rate")
-OPERATORS = {"exact": "=", "gt": ">", "gte": ">=", "lt": "<"}
-PARAMETER = "_facet_passrate"
+CONDITIONS = {
+    "exact": "{} = {}", "gt": "{} > {}", "gte": "{} >= {}", "lt": "{} < {}", "isnull": "{} is null",
+}  # fmt: skip
 PAGE_PARAMETERS = ("_next",)  # a page inside the old selection means nothing in the new one
+UNSCORED = PassBin("unscored", (("isnull", "1"),))
 
 
-class PassRateFacet(Facet):
-    """Counts of the rows whose rate is 0, between 0 and 1 in quarters, and 1."""
+class OrderedFacet(Facet):
+    """Counts of the rows in each of a few bins that exclude one another, in the order of the bins."""
 
-    type = "passrate"
+    columns: ClassVar[tuple[str, ...]]  # those that it is offered for
+    bins: ClassVar[tuple[PassBin, ...]]
+
+    @property
+    def parameter(self) -> str:
+        """Return the name by which an address asks for this facet."""
+        return f"_facet_{self.type}"
 
     async def suggest(self) -> list[dict[str, Any]]:
-        """Offer each known rate column that is not shown yet; no query, so it costs nothing."""
+        """Offer each known column that is not shown yet; no query, so it costs nothing."""
         shown = {_column(config) for config in self.get_configs()}
         columns = await self.get_columns(self.sql, self.params)
         return [
-            {"name": column, "type": self.type, "toggle_url": self._url([*self._pairs(), (PARAMETER, column)])}
-            for column in RATE_COLUMNS
+            {"name": column, "type": self.type, "toggle_url": self._url([*self._pairs(), (self.parameter, column)])}
+            for column in self.columns
             if column in columns and column not in shown
         ]
 
@@ -57,16 +65,16 @@ class PassRateFacet(Facet):
         return results, timed_out
 
     async def _count(self, column: str) -> dict[int, int]:
-        # Few distinct rates exist, and an index on the column gives their counts in order: far cheaper than asking
-        # of each row which bin it is in. A rate is the nearest float to a fraction, so comparing it with 0, 1/4, 1/2,
-        # 3/4 and 1 is exact.
-        rate = escape_sqlite(column)
-        cases = " ".join(f"when {_condition('rate', bin)} then {place}" for place, bin in enumerate(PASS_BINS))
+        # Few distinct values exist, and an index on the column gives their counts in order, null among them: far
+        # cheaper than asking of each row which bin it is in. A rate is the nearest float to a fraction, so comparing
+        # it with 0, 1/4, 1/2, 3/4 and 1 is exact.
+        name = escape_sqlite(column)
+        cases = " ".join(f"when {_condition('value', bin)} then {place}" for place, bin in enumerate(self.bins))
         rows = await self.ds.execute(
             self.database,
             f"""
             select case {cases} end as bin, sum(n) as n from (
-                select {rate} as rate, count(*) as n from ({self.sql}) where {rate} is not null group by {rate}
+                select {name} as value, count(*) as n from ({self.sql}) group by {name}
             ) group by bin
             """,
             self.params,
@@ -76,26 +84,24 @@ class PassRateFacet(Facet):
         return {row["bin"]: row["n"] for row in rows}
 
     def _result(self, column: str, counts: Mapping[int, int], hideable: bool) -> dict[str, Any]:
-        values = [self._value(column, bin, counts.get(place, 0)) for place, bin in enumerate(PASS_BINS)]
+        values = [self._value(column, bin, counts.get(place, 0)) for place, bin in enumerate(self.bins)]
         return {
             "name": column,
             "type": self.type,
             "results": [value for value in values if value["count"] or value["selected"]],
             "hideable": hideable,
-            "toggle_url": self._path([pair for pair in self._pairs() if pair != (PARAMETER, column)]),
+            "toggle_url": self._path([pair for pair in self._pairs() if pair != (self.parameter, column)]),
             "truncated": False,
         }
 
     def _value(self, column: str, bin: PassBin, count: int) -> dict[str, Any]:
         pairs = self._pairs()
-        filters = [(f"{column}__{operator}", value) for operator, value in bin.conditions]
-        selected = all(pair in pairs for pair in filters)
-        if selected:
-            remaining = [pair for pair in pairs if pair not in filters]
-        else:
-            # Bins exclude one another: choosing one takes the place of the one chosen before.
-            others = [(f"{column}__{operator}", value) for bin in PASS_BINS for operator, value in bin.conditions]
-            remaining = [pair for pair in pairs if pair not in others] + filters
+        selected = set(_filters(column, bin)) <= {_written_short(pair) for pair in pairs}
+        # Bins exclude one another: choosing one takes the place of the one chosen before.
+        given_up = {pair for other in ((bin,) if selected else self.bins) for pair in _filters(column, other)}
+        remaining = [pair for pair in pairs if _written_short(pair) not in given_up]
+        if not selected:
+            remaining += _filters(column, bin)
         return {
             "value": bin.label,
             "label": bin.label,
@@ -115,6 +121,22 @@ class PassRateFacet(Facet):
         return self.ds.absolute_url(self.request, self._path(pairs))
 
 
+class PassRateFacet(OrderedFacet):
+    """Counts of the rows whose rate is 0, between 0 and 1 in quarters, 1, and null."""
+
+    type = "passrate"
+    columns = ("pass_rate", "group_pass_rate")
+    bins = (*PASS_BINS, UNSCORED)
+
+
+class OutcomeFacet(OrderedFacet):
+    """Counts of the trajectories that passed, failed and have no score."""
+
+    type = "outcome"
+    columns = ("success",)
+    bins = (PassBin("passed", (("exact", "1"),)), PassBin("failed", (("exact", "0"),)), UNSCORED)
+
+
 def _column(config: Mapping[str, Any]) -> str:
     # A facet is written as a name or as a JSON object with a column; whatever else stands there names no column.
     column = config["config"].get("column") or config["config"].get("simple")
@@ -122,4 +144,15 @@ def _column(config: Mapping[str, Any]) -> str:
 
 
 def _condition(name: str, bin: PassBin) -> str:
-    return " and ".join(f"{name} {OPERATORS[operator]} {value}" for operator, value in bin.conditions)
+    return " and ".join(CONDITIONS[operator].format(name, value) for operator, value in bin.conditions)
+
+
+def _filters(column: str, bin: PassBin) -> list[Pair]:
+    return [_written_short((f"{column}__{operator}", value)) for operator, value in bin.conditions]
+
+
+def _written_short(pair: Pair) -> Pair:
+    """Return a filter in the shorter of its two ways: `success=1` means what `success__exact=1` means."""
+    short = pair[0].removesuffix("__exact")
+    # Of a column whose own name reads like a filter or a parameter there is only the longer one.
+    return pair if short.startswith("_") or "__" in short else (short, pair[1])

@@ -21,7 +21,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "prompt_groups": {"label_column": "id", "facets": [{"passrate": "pass_rate"}, "env", "split", "zero_variance"]},
     "trajectories": {
         "label_column": "uid",
-        "facets": [{"passrate": "group_pass_rate"}, "env", "split", "success", "stop_condition"],
+        "facets": [{"passrate": "group_pass_rate"}, "env", "split", {"outcome": "success"}, "stop_condition"],
     },
     "annotations": {"label_column": "uid"},
     "fields": {"label_column": "path", "sort": "path", "facets": ["kind"]},
@@ -29,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "problems": {"label_column": "reason", "facets": ["shard_id"]},
 }
 # What stands for a facet of the plugin where there is no plugin.
-PLAIN_FACETS = {str({"passrate": "pass_rate"}): "pass_bucket"}
+PLAIN_FACETS = {str({"passrate": "pass_rate"}): "pass_bucket", str({"outcome": "success"}): "success"}
 DESCRIPTION = "Rollouts of reinforcement-learning runs: where each trajectory is, and what it can be selected by."
 
 
@@ -74,7 +74,7 @@ def datasette_metadata(database: str, searchable: bool = False) -> dict[str, Any
     With `searchable`, for an index with its full text, the page of the trajectories searches it.
 
     It works on Datasette 0.65 and on 1.0, which moves facets, labels and order to its configuration by itself, and
-    it works without the plugin: the facet in bins, which is the plugin's, gives way to the column of the bins.
+    it works without the plugin: the facets that are the plugin's give way to columns, bins to the column of the bins.
     """
     # sqlite-utils keeps its list of migrations in the same file; nobody reads it in a browser.
     tables = {**table_metadata(), "_sqlite_migrations": {"hidden": True}}

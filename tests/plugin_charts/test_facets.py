@@ -1,4 +1,4 @@
-"""The pass-rate facet: its bins, counts and links, alone and together with other filters."""
+"""The facets of pass rates and outcomes: bins, counts and links, alone and together with other filters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from ..index_factory import make_index
 from .conftest import rollouts
 
 TABLES = [("prompt_groups", "pass_rate"), ("trajectories", "group_pass_rate")]
-LABELS = [bin.label for bin in PASS_BINS]
+LABELS = [*(bin.label for bin in PASS_BINS), "unscored"]
+OUTCOMES = ["passed", "failed", "unscored"]
+FACETS = [
+    *((table, "passrate", column, label) for table, column in TABLES for label in LABELS),
+    *(("trajectories", "outcome", "success", label) for label in OUTCOMES),
+]
 
 
 async def facets_of(datasette, url):
@@ -55,22 +60,54 @@ async def test_bins_are_ordered_and_the_ends_are_exact(every_bin, table, column)
     facet = await facet_of(Datasette([str(every_bin)]), f"/run/{table}.json?_facet_passrate={column}")
     assert [value["label"] for value in facet["results"]] == LABELS
     size = 8 if table == "trajectories" else 1
-    assert [value["count"] // size for value in facet["results"]] == [1, 1, 2, 2, 2, 1]
+    *bins, unscored = [value["count"] for value in facet["results"]]
+    assert [count // size for count in bins] == [1, 1, 2, 2, 2, 1]
+    assert unscored == 1
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("table", "column"), TABLES)
-@pytest.mark.parametrize("label", LABELS)
-async def test_link_filters_and_can_be_taken_back(every_bin, table, column, label):
+async def test_outcomes_are_ordered_and_add_up(every_bin):
+    facet = await facet_of(Datasette([str(every_bin)]), "/run/trajectories.json", "outcome")
+    assert list(counts_of(facet).items()) == [("passed", 36), ("failed", 36), ("unscored", 1)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("table", "kind", "column", "label"), FACETS)
+async def test_link_filters_and_can_be_taken_back(every_bin, table, kind, column, label):
     datasette = Datasette([str(every_bin)])
-    start = f"/run/{table}.json?_facet_passrate={column}"
-    facet = await facet_of(datasette, start)
+    start = f"/run/{table}.json?_facet_{kind}={column}"
+    facet = await facet_of(datasette, start, kind)
     value = next(value for value in facet["results"] if value["label"] == label)
     assert not value["selected"]
-    chosen = await facet_of(datasette, local(value["toggle_url"]))
+    assert (f"{column}__isnull=1" in value["toggle_url"]) == (label == "unscored")
+    chosen = await facet_of(datasette, local(value["toggle_url"]), kind)
     assert [(v["label"], v["count"], v["selected"]) for v in chosen["results"]] == [(label, value["count"], True)]
-    assert parse_qsl(urlsplit(chosen["results"][0]["toggle_url"]).query)[0] == ("_facet_passrate", column)
-    assert counts_of(await facet_of(datasette, local(chosen["results"][0]["toggle_url"]))) == counts_of(facet)
+    assert parse_qsl(urlsplit(chosen["results"][0]["toggle_url"]).query)[0] == (f"_facet_{kind}", column)
+    assert counts_of(await facet_of(datasette, local(chosen["results"][0]["toggle_url"]), kind)) == counts_of(facet)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("written", ["success=1", "success__exact=1"])
+async def test_a_filter_counts_as_chosen_in_either_way_to_write_it(every_bin, written):
+    facet = await facet_of(Datasette([str(every_bin)]), f"/run/trajectories.json?{written}", "outcome")
+    [value] = facet["results"]
+    assert (value["label"], value["selected"]) == ("passed", True)
+    assert "success" not in value["toggle_url"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("column", ["_rate", "rate__gt"])
+async def test_a_column_whose_name_reads_like_a_filter(tmp_path, column):
+    with sqlite3.connect(tmp_path / "odd.sqlite") as connection:
+        connection.execute(f"create table odd ({column} real)")
+        connection.executemany("insert into odd values (?)", [(0,), (1,), (None,)])
+    connection.close()
+    datasette = Datasette([str(tmp_path / "odd.sqlite")], settings={"suggest_facets": False})
+    for place, label in enumerate(["0", "1", "unscored"]):
+        facet = await facet_of(datasette, f"/odd/odd.json?_facet_passrate={column}")
+        assert counts_of(facet) == {"0": 1, "1": 1, "unscored": 1}
+        [value] = (await facet_of(datasette, local(facet["results"][place]["toggle_url"])))["results"]
+        assert (value["label"], value["count"], value["selected"]) == (label, 1, True)
 
 
 @pytest.mark.asyncio
@@ -102,7 +139,9 @@ async def test_counts_follow_other_filters(datasette, table, column, filters):
 async def test_agrees_with_the_generated_column(datasette):
     facet = await facet_of(datasette, "/run/prompt_groups.json?_facet_passrate=pass_rate")
     plain = await facet_of(datasette, "/run/prompt_groups.json?_facet=pass_bucket", "pass_bucket")
-    assert counts_of(facet) == counts_of(plain)
+    bins = counts_of(facet)
+    bins.pop("unscored", None)  # Datasette's own facets leave null out
+    assert bins == counts_of(plain)
 
 
 @pytest.mark.asyncio
@@ -168,4 +207,4 @@ async def test_time_limit_is_reported(index_path, tmp_path):
 async def test_base_url(index_path):
     datasette = Datasette([str(index_path)], settings={"base_url": "/prefix/"})
     html = unescape((await datasette.client.get("/run/prompt_groups?_facet_passrate=pass_rate")).text)
-    assert "/prefix/run/prompt_groups?_facet_passrate=pass_rate&pass_rate__exact=0" in html
+    assert "/prefix/run/prompt_groups?_facet_passrate=pass_rate&pass_rate=0" in html
