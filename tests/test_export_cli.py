@@ -90,7 +90,7 @@ def test_runs_of_a_database_are_chosen_by_name(tmp_path: Path) -> None:
     assert uids(read_rows(tmp_path / "out.jsonl")) == ["a", "b"]
     run(tmp_path / "x.sqlite", "--run", "b", "-o", tmp_path / "out.jsonl")
     assert uids(read_rows(tmp_path / "out.jsonl")) == ["b"]
-    assert "no run 'c'" in run(tmp_path / "x.sqlite", "--run", "c", "--dry-run", code=2).output
+    assert "no run 'c'" in str(run(tmp_path / "x.sqlite", "--run", "c", "--dry-run", code=1).exception)
 
 
 WRONG = [

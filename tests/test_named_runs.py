@@ -58,7 +58,7 @@ def test_every_command_says_which_runs_there_are(named: Path, tmp_path: Path, as
     assert said in str(error.value)
     for command in COMMANDS:
         arguments = [part.format(db=named, folder=tmp_path) for part in command]
-        assert said in sentence(rltracer(*arguments, asked), 2), command
+        assert said in sentence(rltracer(*arguments, asked)), command
         assert rltracer(*arguments, "math-s").returncode == 0, command
     assert "math-short: " in rltracer("success", named, "math-s").stdout
 

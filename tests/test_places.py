@@ -38,7 +38,7 @@ def test_an_export_says_which_exist(database: Path, tmp_path: Path, options: lis
     done = CliRunner().invoke(export, [str(database), "-o", str(tmp_path / "o.jsonl"), *options])
     assert (done.exit_code, done.output) == (1, f"Error: {sentence}\n")
     told = CliRunner().invoke(export, [str(database), "--dry-run", *options])
-    assert (told.exit_code, told.output.splitlines()[-1]) == (0, f"{sentence}")
+    assert (told.exit_code, told.output.splitlines()[-1]) == (1, f"{sentence}")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,12 @@
-"""The command line: `rltracer` with its subcommands, each imported when it is called."""
+"""The command line: `rltracer` with its subcommands, each imported when it is called.
+
+The exit code of every command is by one rule. Where the command line is wrong by itself, whatever there is to read, it
+is 2, and click.UsageError or BadParameter is raised: a command or an option that there is not, an argument that is
+missing or in the wrong place, a value that can never be valid, options that exclude each other. Where what it names is
+not there, is not one only, or cannot be read or written, it is 1, and click.ClickException or an error of the library
+is raised: a file, a run, a step, a split, an environment, a prompt, a trajectory, a column. What was done, though it
+found nothing, is 0; `stopped` and `closed_pipe` have the codes of what was ended from outside.
+"""
 
 from __future__ import annotations
 
@@ -78,9 +86,9 @@ def group() -> None:
     for the end of a line, steps.
 
     What a command writes lies in a folder that is there; none is made for it. The exit code is 0 when all went well, 1
-    when a file, or a step, split, prompt or trajectory of a run, could not be found, read or written, 2 for wrong
-    arguments, and for the name of a run that the index does not hold, 130 or 143 where Ctrl-C or SIGTERM stopped it
-    before it was done, and 141 where the reader of its output has left, as head does. A line that cannot be read is a
+    when what is named, such as a file, a run, a step, a split or a prompt, is not there, or could not be read or
+    written, 2 when the command line is wrong by itself, 130 or 143 where Ctrl-C or SIGTERM stopped it before it was
+    done, and 141 where the reader of its output has left, as head does. A line that cannot be read is a
     problem, and a file that waits for the end of a line is read later: 0. What goes on until it is stopped, --watch,
     serve and demo, is done then: 0.
     """

@@ -10,7 +10,7 @@ import click
 
 from . import CONTEXT, options
 from .amiss import amiss_lines
-from .numbers import From, Whole
+from .numbers import From, refuse_backwards
 from .places import OUTPUT_FOLDER, RUN, TOKENIZER, check_run
 from .say import say
 from .visible import printable
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @click.option("--success", metavar="RULE", help="Another rule for this analysis, for example 'reward >= 0.5'.")
 @options.split
 @options.env
-@click.option("--step-start", type=Whole(), help="From this step on; the first window begins here.")
-@click.option("--step-end", type=Whole(), help="Up to this step.")
+@click.option("--step-start", type=From(0), help="From this step on; the first window begins here.")
+@click.option("--step-end", type=From(0), help="Up to this step.")
 @click.option(
     "--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for a RUN whose files hold token ids."
 )
@@ -70,6 +70,7 @@ def command(
     from .success import parse_option
 
     sizes = parse_ks(ks)
+    refuse_backwards(step_start, step_end)
     rule = parse_option(success, "--success") if success else None
     try:
         selection = Selection(window or None, split, env, step_start, step_end, rule)
@@ -110,7 +111,7 @@ def _analyse(
 
     connection, indexed = _open(path, tokenizer)
     try:
-        ids = [indexed] if indexed is not None else [run_id for run_id, _ in chosen_runs(connection, run)]
+        ids = [indexed] if indexed is not None else [run_id for run_id, _ in chosen_runs(connection, run, path)]
         _refuse_nothing(connection, ids, selection)
         analyses = [analyse_run(connection, run_id, selection, ks) for run_id in ids]
         return analyses, amiss_lines(connection, path, ids)

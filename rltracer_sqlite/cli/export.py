@@ -14,7 +14,7 @@ from ..amounts import listed, plural
 from . import CONTEXT, options
 from .amiss import say_amiss
 from .columns import cut
-from .ids import IdLines
+from .ids import IdFile, IdLines
 from .numbers import parse_range
 from .places import FILE, OUTPUT, RUN, check_run
 from .say import say
@@ -58,7 +58,7 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 )
 @click.option(
     "--ids",
-    type=click.File("rb"),
+    type=IdFile(),
     metavar="FILE",
     help="Only these: a file with an id or recorded id a line, - for stdin. All else still holds; --acceptance any "
     "--per-prompt all takes every one.",
@@ -165,7 +165,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
             told = exporter.inspect()
             say(report(told))
             _say_amiss(specs)
-            return
+            sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
         assert output is not None
         is_replaced = output.exists()
         result = exporter.write(output, allow_empty=False)
@@ -208,6 +208,7 @@ def _with_options(sentence: str) -> str:
 def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
     from ..export.runs import TraceRunSpec, every_run, runs_of
     from ..index.named import named_runs, which_run
+    from ..runs import WhichRunError
     from ..sources.places import is_database
 
     first, last = parse_range(options.pop("steps"))
@@ -230,9 +231,9 @@ def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpe
     databases = ", ".join(map(str, paths))
     for name in names:
         if name not in found:
-            raise click.UsageError(printable(which_run(known, name, databases)))
+            raise WhichRunError(which_run(known, name, databases))
     if not specs:
-        raise click.UsageError(printable(f"{databases} holds no run."))
+        raise WhichRunError(f"{databases} holds no run.")
     return specs
 
 

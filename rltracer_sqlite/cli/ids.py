@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 import click
 
 LONGEST_LINE = 65_536  # bytes
+
+
+class IdFile(click.File):
+    """A file that is read, or - for stdin. Raises ClickException for one that is not there or cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__("rb")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise click.ClickException(f"The ids cannot be read: {error.message}.") from None
 
 
 class IdLines:

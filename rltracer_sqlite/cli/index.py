@@ -107,6 +107,8 @@ def command(
     )
     if options.jobs and options.executor:
         raise click.UsageError("--jobs counts processes of this machine; a cluster has its own workers.")
+    if options.executor is not None and not re.match("dask://.", options.executor):
+        raise click.BadParameter(f"{options.executor!r} is none; write dask://HOST:PORT.", param_hint="--executor")
     if watch:
         _watch(database, runs, options, every)
     else:

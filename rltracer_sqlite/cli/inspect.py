@@ -12,22 +12,21 @@ import click
 
 from . import CONTEXT, options
 from .amiss import say_amiss_of
-from .numbers import From, FromOrPlace
+from .inspection import MOST, asked_to_show
+from .numbers import From, FromOrPlace, Whole
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines, unread_lines
-from .visible import json_line, printable
+from .visible import json_line
 
 if TYPE_CHECKING:
     import sqlite3
 
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
     from ..sources.base import LocatorError
     from ..sources.places import Root
     from ..trajectory import Trajectory
-
-MOST = 10
+    from .inspection import Inspection
 
 
 def _ranked(name: str, which: str) -> Callable[[Any], Any]:
@@ -49,7 +48,7 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     help="With DB: which run, by name, its beginning or number. Without: an index, or a run's folder or URL.",
 )
 @click.option("--name", help="The same as --run NAME: which run, where an index holds several.")
-@click.option("--step", type=int, help="List the prompts of this step.")
+@click.option("--step", type=Whole(), help="List the prompts of this step.")
 @click.option(
     "--prompt",
     help="List the trajectories of this prompt of --step, by its number, the beginning of its key or of its text; "
@@ -71,26 +70,11 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     help="List what was not read, and why: lines, those that are alike together, and files that wait, are gone or "
     "were left aside. With --json each on its own, with the `state` of a file.",
 )
-@click.option("--full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines.")
+@click.option(
+    "--full", "is_full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
-def command(
-    place: Root | None,
-    run: str | None,
-    name: str | None,
-    step: int | None,
-    prompt: str | None,
-    hardest: int | str | None,
-    easiest: int | str | None,
-    split: str | None,
-    env: str | None,
-    trajectory: str | None,
-    other: str | None,
-    branch: int | None,
-    tokenizer: str | None,
-    problems: bool,
-    full: bool,
-    as_json: bool,
-) -> None:
+def command(place: Root | None, **options: Any) -> None:
     """Look at a run in the terminal: its steps, the prompts of a step, a prompt's trajectories, or one of them.
 
     DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
@@ -110,84 +94,43 @@ def command(
       rltracer inspect run.sqlite --trajectory 17 --with 19
       rltracer inspect /data/my-run --problems
     """
-    from ..index.lists import Among
-    from .over_steps import ranked
-
-    place, most = _place_and_most(place, hardest, easiest)
-    place, name = _place_and_name(place, run, name)
-    others = {"hardest": hardest, "easiest": easiest, "trajectory": trajectory, "problems": problems or None}
-    for name_of_one, asked in (("prompt", prompt), ("step", step)):
-        _refuse_both(**{name_of_one: asked}, **others)
-    for name_of_one, asked in (("split", split), ("env", env)):
-        _refuse_both(**{name_of_one: asked}, trajectory=trajectory, problems=problems or None)
-    if other is not None and (trajectory is None or branch is not None):
-        raise click.UsageError("--with takes --trajectory, and no --branch: the last branches are compared.")
-    among, adapter = Among(split, env), None
-    if trajectory is not None and other is not None:
-        pair = (_adapter_of(place, name, tokenizer, trajectory), _adapter_of(place, name, tokenizer, other))
-        lines = _beside(*pair, full, as_json)
-    elif trajectory is not None:
-        lines = _trajectory(*_adapter_of(place, name, tokenizer, trajectory), branch, full, as_json)
-    elif problems:
-        lines = _problems(place, name, tokenizer, as_json)
-    elif (step, prompt, hardest, easiest, name) == (None,) * 5 and (listed := several_runs(place, among, as_json)):
-        lines = listed
-    elif hardest is not None or easiest is not None:
-        adapter = _adapter(place, name, tokenizer)
-        lines = ranked(adapter, most, easiest is not None, among, as_json)
-    else:
-        adapter = _adapter(place, name, tokenizer)
-        lines = _lists(adapter, step, prompt, among, as_json)
-    for line in lines:
+    for line in _lines(asked_to_show(place, options)):
         click.echo(line)
-    if adapter is not None:
-        say_amiss_of(adapter, step)
 
 
-def _refuse_both(**asked: object) -> None:
-    """Raise UsageError where two options ask for different lists."""
-    given = [f"--{name}" for name, value in asked.items() if value is not None]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} ask for different things: give one of them.")
+def _lines(asked: Inspection) -> Iterator[str]:
+    if asked.trajectory is not None and asked.other is not None:
+        pair = (_adapter_of(asked, asked.trajectory), _adapter_of(asked, asked.other))
+        return _beside(*pair, asked.is_full, asked.as_json)
+    if asked.trajectory is not None:
+        return _trajectory(*_adapter_of(asked, asked.trajectory), asked)
+    if asked.problems:
+        return _problems(asked)
+    return (asked.lists_runs and several_runs(asked.place, asked.among, asked.as_json)) or _lists(asked)
 
 
-def _place_and_most(place: Root | None, *counts: int | str | None) -> tuple[Root | None, int]:
-    """Return where to look and how many prompts to list: what stands after --hardest may be the index, not a number."""
-    after = next((count for count in counts if count is not None), MOST)
-    if isinstance(after, int):
-        return place, after
-    if place is not None:
-        how = f"rltracer inspect run.sqlite --hardest {MOST}"
-        raise click.UsageError(printable(f"--hardest and --easiest take a whole number, not {after!r}: {how}"))
-    return RUN.convert(after, None, click.get_current_context()), MOST
-
-
-def _place_and_name(place: Root | None, run: str | None, name: str | None) -> tuple[Root, str | None]:
-    """Return where to look and which run: --run is a name beside an index, and a place of its own without one."""
-    from ..sources.places import is_database
-
-    if place is None and run is not None:
-        return RUN.convert(run, None, click.get_current_context()), name
-    if place is None or (run is not None and (name is not None or not is_database(place))):
-        raise click.UsageError("Give one index or run: rltracer inspect run.sqlite")
-    return place, name if run is None else run
-
-
-def _lists(adapter: IndexedAdapter, step: int | None, prompt: str | None, among: Among, as_json: bool) -> Iterator[str]:
-    from .over_steps import over_steps
+def _lists(asked: Inspection) -> Iterator[str]:
+    """Yield a list of one run; then say what of the run was not read."""
+    from .over_steps import over_steps, ranked
     from .prompts import prompts_of_step, trajectories_of
     from .steps import step_lines
 
-    if prompt is not None and step is None and adapter.list_steps() != [None]:
-        return over_steps(adapter, prompt, among, as_json)
-    if prompt is not None:
-        return trajectories_of(adapter, step, prompt, among, as_json)
-    return step_lines(adapter, among, as_json) if step is None else prompts_of_step(adapter, step, among, as_json)
+    adapter = _adapter(asked, asked.run)
+    told = (asked.among, asked.as_json)
+    if asked.most is not None:
+        yield from ranked(adapter, asked.most, asked.is_easiest, *told)
+    elif asked.prompt is not None and asked.step is None and adapter.list_steps() != [None]:
+        yield from over_steps(adapter, asked.prompt, *told)
+    elif asked.prompt is not None:
+        yield from trajectories_of(adapter, asked.step, asked.prompt, *told)
+    elif asked.step is not None:
+        yield from prompts_of_step(adapter, asked.step, *told)
+    else:
+        yield from step_lines(adapter, *told)
+    say_amiss_of(adapter, asked.step)
 
 
-def _trajectory(
-    adapter: IndexedAdapter, number: int, branch: int | None, is_full: bool, as_json: bool
-) -> Iterator[str]:
+def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iterator[str]:
     from ..sources.base import LocatorError
     from .covered import rule_of
 
@@ -195,12 +138,12 @@ def _trajectory(
     try:
         loaded = adapter.load_trajectory(number)
     except LocatorError as error:
-        if as_json or row.get("run_id") != adapter.run_id:
+        if asked.as_json or row.get("run_id") != adapter.run_id:
             raise _explained(adapter, row, error) from None
         return unread_lines(row, _explained(adapter, row, error))
-    return (
-        iter([json_line(trajectory_json(loaded, row))]) if as_json else trajectory_lines(loaded, row, branch, is_full)
-    )
+    if asked.as_json:
+        return iter([json_line(trajectory_json(loaded, row))])
+    return trajectory_lines(loaded, row, asked.branch, asked.is_full)
 
 
 def _loaded(adapter: IndexedAdapter, number: int, row: dict[str, Any]) -> Trajectory:
@@ -241,26 +184,27 @@ def _beside(
     return beside(one, other, is_full, as_json)
 
 
-def _problems(place: Root, name: str | None, tokenizer: str | None, as_json: bool) -> Iterator[str]:
+def _problems(asked: Inspection) -> Iterator[str]:
     from .problems import problem_lines, problems_of_all
 
-    of_all = problems_of_all(place, as_json) if name is None else None
-    return of_all or problem_lines(_adapter(place, name, tokenizer), as_json)
+    of_all = problems_of_all(asked.place, asked.as_json) if asked.run is None else None
+    return of_all or problem_lines(_adapter(asked, asked.run), asked.as_json)
 
 
-def _adapter(place: Root, run: str | int | None, tokenizer: str | None) -> IndexedAdapter:
-    """Return the adapter of a run, which is closed when the command is done."""
+def _adapter(asked: Inspection, run: str | int | None) -> IndexedAdapter:
+    """Return the adapter of a run, which is closed when the command is done. Raises WhichRunError."""
     from ..adapter import WhichRunError, adapter_for
 
-    check_run(place, takes_several=False)
+    check_run(asked.place, takes_several=False)
     try:
-        return click.get_current_context().with_resource(adapter_for(place, run, tokenizer))
+        return click.get_current_context().with_resource(adapter_for(asked.place, run, asked.tokenizer))
     except WhichRunError as error:
-        how = " Give one with --run." if run is None else ""
-        raise click.UsageError(printable(f"{error}{how}")) from None
+        if run is not None:
+            raise
+        raise WhichRunError(f"{error} Give one with --run.") from None
 
 
-def _adapter_of(place: Root, name: str | None, tokenizer: str | None, asked: str) -> tuple[IndexedAdapter, int]:
+def _adapter_of(asked: Inspection, trajectory: str) -> tuple[IndexedAdapter, int]:
     """Return the adapter of a trajectory's run, and its number; an index of several runs says itself which one it is.
 
     Raises SourceError where there is no such trajectory, or more than one.
@@ -269,13 +213,13 @@ def _adapter_of(place: Root, name: str | None, tokenizer: str | None, asked: str
     from ..index.queries import run_of_trajectory
     from ..sources.places import is_database
 
-    if name is None and isinstance(place, Path) and is_database(place):
-        with closing(open_index(place)) as connection:
-            number = _only_one(connection, asked)
+    if asked.run is None and isinstance(asked.place, Path) and is_database(asked.place):
+        with closing(open_index(asked.place)) as connection:
+            number = _only_one(connection, trajectory)
             found = run_of_trajectory(connection, number)
-        return _adapter(place, found[0] if found else None, tokenizer), number
-    adapter = _adapter(place, name, tokenizer)
-    return adapter, _only_one(adapter.connection, asked)
+        return _adapter(asked, found[0] if found else None), number
+    adapter = _adapter(asked, asked.run)
+    return adapter, _only_one(adapter.connection, trajectory)
 
 
 def _only_one(connection: sqlite3.Connection, asked: str) -> int:

@@ -23,14 +23,13 @@ def command(database: Path) -> None:
 
     The plugin sets all of this by itself; the file is for Datasette without the plugin, or as a start for your own.
     """
-    searchable = False
-    if database.exists():
-        from ..index.database import open_index
-        from ..search.tables import has_text
+    from contextlib import closing
 
-        connection = open_index(database)  # a file that is no index says so
+    from ..index.database import open_index
+    from ..search.tables import has_text
+
+    with closing(open_index(database)) as connection:
         searchable = has_text(connection)
-        connection.close()
     click.echo(as_yaml(database.stem, searchable), nl=False)
 
 

@@ -63,3 +63,9 @@ def parse_range(text: str | None) -> tuple[int | None, int | None]:
     if last is not None and last < (first or 0):
         raise click.BadParameter(f"{text!r} ends before it begins.", param_hint="--steps")
     return first, last
+
+
+def refuse_backwards(first: int | None, last: int | None) -> None:
+    """Raise UsageError where --step-end comes before --step-start."""
+    if first is not None and last is not None and last < first:
+        raise click.UsageError(f"--step-end {last} comes before --step-start {first}.")

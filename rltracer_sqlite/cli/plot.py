@@ -13,7 +13,7 @@ import click
 from . import CONTEXT, options
 from .amiss import say_amiss
 from .columns import screen_width, wrapped
-from .numbers import From, Whole
+from .numbers import From, refuse_backwards
 from .places import FILE, OUTPUT, refuse_swapped
 from .report import writes_to_terminal
 from .visible import printable
@@ -47,8 +47,8 @@ class Chart(click.Choice[str]):
 @options.one_run("Which run, where the index holds several.")
 @options.split
 @options.env
-@click.option("--step-start", type=Whole(), help="From this step on.")
-@click.option("--step-end", type=Whole(), help="Up to this step.")
+@click.option("--step-start", type=From(0), help="From this step on.")
+@click.option("--step-end", type=From(0), help="Up to this step.")
 @click.option("--window", type=From(1), help="Steps per point, panel or cell. Default: as fits.")
 @click.option("--theme", type=click.Choice(["light", "dark"]), help="For .svg and .png. Default: light.")
 @click.option("--scale", type=click.FloatRange(0.5, 10), help="Pixels per unit, for .png. Default: 2.")
@@ -88,6 +88,7 @@ def command(
     if output is not None and output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
     _refuse_unused(output, theme, scale)
+    refuse_backwards(step_start, step_end)
     name = chart.replace("-", "_")
     with closing(open_index(database)) as connection:
         run_id = _only_run(connection, run, database)
@@ -159,12 +160,13 @@ def _in_words(drawn: Drawn) -> Iterator[str]:
 def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> int:
     from .success import chosen_runs
 
-    found = chosen_runs(connection, run)
+    found = chosen_runs(connection, run, database)
     if len(found) > 1:
         from ..index.named import which_run
         from ..index.queries import runs
+        from ..runs import WhichRunError
 
-        raise click.UsageError(printable(f"{which_run(runs(connection), run, database)} Give one with --run."))
+        raise WhichRunError(f"{which_run(runs(connection), run, database)} Give one with --run.")
     return found[0][0]
 
 

@@ -91,18 +91,19 @@ def _check_place(connection: sqlite3.Connection, run: Run, root: Root) -> None:
 
 
 def _chosen(database: Path, name: str) -> tuple[Run, int]:
-    """Return a run by its whole name or its number, and how many trajectories it has. Raises UsageError.
+    """Return a run by its whole name or its number, and how many trajectories it has. Raises WhichRunError.
 
     The beginning of a name is not enough here: given twice, it would mean another run than the one that is gone.
     """
     from ..index.database import open_index
     from ..index.queries import runs
+    from ..runs import WhichRunError
     from .success import chosen_runs
 
     with closing(open_index(database)) as connection:
-        [(run_id, called)] = chosen_runs(connection, name)
+        [(run_id, called)] = chosen_runs(connection, name, database)
         if name not in (called, str(run_id)):
-            raise click.UsageError(printable(f"{shown(name)} is the beginning of {called}: give its whole name."))
+            raise WhichRunError(f"{shown(name)} is the beginning of {called}: give its whole name.")
         count = connection.execute("select count(*) from trajectories where run_id = ?", (run_id,)).fetchone()[0]
         return next(run for run in runs(connection) if run.id == run_id), int(count)
 

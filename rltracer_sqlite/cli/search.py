@@ -81,7 +81,7 @@ def command(
     steps = _steps(step, asked["steps"])
     refuse_swapped("rltracer search", database, words)
     with closing(open_searchable(database)) as connection:
-        scope = _scope(connection, steps, asked)
+        scope = _scope(connection, database, steps, asked)
         found = _found(connection, database, query, scope, limit)
         first = next(found, None)
         if first is None:
@@ -102,16 +102,19 @@ def _steps(step: int | None, steps: str | None) -> tuple[int | None, int | None]
 
 
 def _scope(
-    connection: sqlite3.Connection, steps: tuple[int | None, int | None], asked: dict[str, str | None]
+    connection: sqlite3.Connection,
+    database: Path,
+    steps: tuple[int | None, int | None],
+    asked: dict[str, str | None],
 ) -> SearchScope:
-    """Return what is searched. Raises UsageError, and ClickException where no run has it."""
+    """Return what is searched. Raises WhichRunError, and ClickException where no run has it."""
     from ..index.contents import lacking
     from ..search import SearchScope
     from .success import chosen_runs
 
     first, last = steps
     run, split, env, outcome = (asked[name] for name in ("run", "split", "env", "outcome"))
-    chosen = [run_id for run_id, _ in chosen_runs(connection, run)]
+    chosen = [run_id for run_id, _ in chosen_runs(connection, run, database)]
     missing, sentence = lacking(connection, chosen, split=split, env=env, first=first, last=last)
     if len(missing) == len(chosen):
         raise click.ClickException(printable(sentence))

@@ -57,10 +57,7 @@ def show(name: str) -> None:
     from ..sources import source_named
     from ..sources.base import SourceError
 
-    try:
-        source = source_named(name)
-    except SourceError as error:
-        raise click.BadParameter(printable(str(error)), param_hint="NAME") from None
+    source = source_named(name)
     mapping = getattr(source, "mapping", None)
     if mapping is None:
         where = type(source).__module__

@@ -17,6 +17,7 @@ from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
+    from ..sources.places import Root
 
 MOST_SPLITS = 20
 
@@ -46,7 +47,7 @@ def command(database: Path, run: str | None, rule: str | None) -> None:
     refuse_swapped("rltracer success", database, [run] if run else [])
     parsed = parse_option(rule, "--rule") if rule else None
     with closing(open_index(database)) as connection:
-        ids = [run_id for run_id, _ in chosen_runs(connection, run)]
+        ids = [run_id for run_id, _ in chosen_runs(connection, run, database)]
         if parsed and (sentence := scores_nothing(connection, ids, parsed)):
             raise click.ClickException(printable(sentence))  # such a rule would leave everything unscored
     if parsed:
@@ -81,16 +82,17 @@ def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
             finish_writing(connection)
 
 
-def chosen_runs(connection: sqlite3.Connection, run: str | None) -> list[tuple[int, str]]:
-    """Return (id, name) of the run of this name or number, or of every run. Raises UsageError for none."""
+def chosen_runs(connection: sqlite3.Connection, run: str | None, index: Root) -> list[tuple[int, str]]:
+    """Return (id, name) of the run of this name or number, or of every run. Raises WhichRunError for none."""
     from ..index.named import named_runs, which_run
     from ..index.queries import runs
+    from ..runs import WhichRunError
 
     known = runs(connection)
     if not known:
-        raise click.UsageError("The index holds no run yet.")
+        raise WhichRunError(f"The index {index} holds no run yet.")
     if not (found := named_runs(known, run)):
-        raise click.UsageError(printable(which_run(known, run)))
+        raise WhichRunError(which_run(known, run, index))
     return [(one.id, one.name) for one in found]
 
 

@@ -16,6 +16,7 @@ from rltracer_sqlite.sources.base import Entry, Problem, Shard, SourceError
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from rltracer_sqlite.sources.table.sqlite import sqlite_rows
 from tests.commands import indexed, inspected, rltracer, sentence
+from tests.index_factory import make_index
 from tests.layouts import append, message, trace
 from tests.token_layouts import micro_batch, question, write_bin, write_torch
 
@@ -71,7 +72,7 @@ def test_a_rule_that_scores_nothing_is_warned_of(run: Path, tmp_path: Path, quie
 
 def test_a_run_that_is_not_there_is_told_with_those_that_are(run: Path, tmp_path: Path) -> None:
     assert indexed(tmp_path / "x.sqlite", run, "--name", "mine").returncode == 0
-    said = sentence(inspected(tmp_path / "x.sqlite", "--name", "nope"), 2)
+    said = sentence(inspected(tmp_path / "x.sqlite", "--name", "nope"))
     assert said == f"The index {tmp_path / 'x.sqlite'} has no run 'nope'. It holds: mine."
 
 
@@ -139,7 +140,7 @@ def test_an_argument_that_is_no_text_means_nothing(run: Path, tmp_path: Path, op
 
 
 @pytest.mark.parametrize("name", ["2026", "on", "a: b", "#1", "'x", "e\x1b[1m\u202e", "plain"])
-def test_metadata_names_any_database_as_it_is_called(name: str) -> None:
-    written = rltracer("metadata", f"{name}.sqlite").stdout
+def test_metadata_names_any_database_as_it_is_called(tmp_path: Path, name: str) -> None:
+    written = rltracer("metadata", make_index(tmp_path / f"{name}.sqlite", [])).stdout
     assert list(yaml.safe_load(written)["databases"]) == [name]
     assert not set(written) & {"\x1b", "\u202e"}
