@@ -113,6 +113,32 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(
 
 
 @pytest.mark.threat("T1")
+@pytest.mark.parametrize(
+    ("link", "target", "said"),
+    [
+        ("b.jsonl", "nowhere", "b.jsonl is a link to 'nowhere', where there is nothing (looked under {run})."),
+        ("b.jsonl.zst", "/no/where", "b.jsonl.zst is a link to '/no/where', where there is nothing (looked under "),
+        ("b.jsonl", "no\x1b[1m\udcff\n", r"b.jsonl is a link to 'no\x1b[1m\udcff\n', where"),
+        ("b.jsonl", "n" * 255, "b.jsonl is a link to 'nnn"),
+        ("step_2", "gone", "step_2/b.jsonl cannot be reached: step_2 is a link to 'gone', where there is nothing"),
+        ("step_2", "step_1", "step_2/b.jsonl is not there any more"),
+        ("step_2", "../outside", "step_2/b.jsonl is not there any more"),
+        ("b.jsonl", "b.jsonl", "b.jsonl cannot be opened"),
+    ],
+)
+def test_a_link_to_nothing_is_said_to_be_one(run: Path, tmp_path: Path, link: str, target: str, said: str) -> None:
+    """Of what lies outside the run nothing is told, as where another link there leads."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "b.jsonl").symlink_to("secret")
+    (run / link).symlink_to(target)
+    with pytest.raises(LocatorError) as error:
+        read_bytes(run, "step_2/b.jsonl" if link == "step_2" else "b.jsonl", 0, 3)
+    assert said.format(run=run) in str(error.value)
+    assert len(str(error.value)) < 400
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.threat("T1")
 def test_pipes_and_sockets_are_no_shards(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(run / "pipe.jsonl")
     monkeypatch.chdir(run)  # the name of a socket may not be long

@@ -9,6 +9,7 @@ from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
 from ..index.plan import fingerprints
+from ..sources.absent import absent
 from ..sources.base import PACKED, Locator, LocatorError, Source
 from ..sources.files import open_inside, open_shard
 from ..sources.places import Root
@@ -111,7 +112,7 @@ def _status(root: Root, path: str) -> tuple[int, int]:
         finally:
             os.close(descriptor)
         return status.st_size, status.st_mtime_ns
-    raise LocatorError(f"{path} is not there any more (looked under {root}).")
+    raise absent(root, path)
 
 
 def conversations(source: Source) -> Callable[[Root, Iterable[Locator]], Iterator[Any]]:

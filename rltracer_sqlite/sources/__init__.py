@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from ..amounts import listed
+from .absent import dangling
 from .base import Source, SourceError
 from .installed import BUILT_IN as BUILT_IN
 from .installed import references
@@ -60,6 +61,8 @@ def missing(root: Root) -> str:
     """Say that there is nothing at a place."""
     if isinstance(root, Path) and (scheme := str(root).partition(":/")[0]) in PACKAGES:
         return f"The file or folder {root} does not exist. A URL is given as text, not as a Path: {scheme}://…"
+    if isinstance(root, Path) and (target := dangling(root)) is not None:
+        return f"{root} is a link to {target}, where there is nothing."
     return f"The file or folder {root} does not exist."
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .absent import absent
 from .base import PACKED, Locator, LocatorError, NotRollouts
 from .places import Root, base_folder
 from .readers import ByteReader, PackedReader, PlainFile
@@ -106,11 +107,9 @@ def _reader(root: Root, path: str) -> ByteReader:
     try:
         packed = _opened(root, path + PACKED)
     except FileNotFoundError:
-        raise LocatorError(
-            f"{path} cannot be read, since its name is not UTF-8; rename it."
-            if "\\udc" in path
-            else f"{path} is not there any more (looked under {root})."
-        ) from None
+        if "\\udc" in path:
+            raise LocatorError(f"{path} cannot be read, since its name is not UTF-8; rename it.") from None
+        raise absent(root, path) from None
     # Only compressed shards pay for the import of the decompressor.
     from .seekable import SeekableZstd
 

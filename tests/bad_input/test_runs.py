@@ -159,13 +159,19 @@ ODD_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a named pipe": (make_pipe_shard, "not a regular file"),
     "a folder's link": (lambda path: path.symlink_to("/"), "leads outside"),
     "a device's link": (make_link, "leads outside"),
-    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "not there any more"),
+    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "is a link to 'nowhere', where there is nothing"),
     "a circle of links": (lambda path: path.symlink_to(path.name), "cannot be opened"),
     "a folder": (make_folder_shard, "is a folder"),
     "a Git LFS pointer": (make_pointer, "git lfs pull"),
     "a damaged chunk": (make_damaged, "damaged"),
     "a chunk that was cut off": (make_cut_off, "damaged"),
 }
+
+
+def test_a_link_to_nothing_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "run").symlink_to("nowhere")
+    said = sentence(indexed(tmp_path / "x.sqlite", tmp_path / "run"))
+    assert said == f"{tmp_path / 'run'} is a link to 'nowhere', where there is nothing."
 
 
 @pytest.mark.threat("T1")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..absent import absent
 from ..base import LocatorError, NotRollouts
 from ..files import open_inside
 from ..places import Root, base_folder
@@ -81,7 +82,7 @@ def _identity(root: Path, path: str) -> tuple[int, int]:
     try:
         descriptor = open_inside(root, path)
     except FileNotFoundError:
-        raise LocatorError(f"{path} is not there any more (looked under {root}).") from None
+        raise absent(root, path) from None
     try:
         status = os.fstat(descriptor)
     finally:
