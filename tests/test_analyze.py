@@ -171,7 +171,7 @@ def test_a_run_is_indexed_first(tmp_path):
 def test_says_what_is_wrong(index, tmp_path, options, message):
     result = invoke(analyze.command, index, "-o", tmp_path / "out", *options)
     assert result.exit_code != 0
-    assert message in result.output
+    assert message in f"{result.output}{result.exception}"
 
 
 def test_success_shows_the_rules(index):
@@ -190,9 +190,9 @@ def test_success_changes_the_rule_and_every_statistic(tmp_path):
     ]
     index = make_index(tmp_path / "run.sqlite", rows)
     result = invoke(success.command, index, "demo", "--rule", "rewards.format.score >= 0.5")
-    assert (
-        result.output
-        == "demo: rewards.format.score >= 0.5: train: 1 success of 2 scored, pass rate 0.500; 0 unscored\n"
+    assert result.output == (
+        "demo: rewards.format.score >= 0.5: train: 1 success of 2 scored, pass rate 0.500; 0 unscored\n"
+        f"The default rule comes back with:\n  rltracer success {index} demo --default\n"
     )
     connection = sqlite3.connect(index)
     assert connection.execute("select success from trajectories order by id").fetchall() == [(0,), (1,)]
@@ -200,6 +200,54 @@ def test_success_changes_the_rule_and_every_statistic(tmp_path):
     assert connection.execute("select pass_rate from steps order by step").fetchall() == [(0.0,), (1.0,)]
     assert connection.execute("select success_path, success_chosen from runs").fetchone() == ("rewards.format.score", 1)
     connection.close()
+
+
+@pytest.mark.parametrize("label", ["metrics.correct_final_label", "metrics.other"])
+def test_the_default_rule_comes_back(tmp_path, label):
+    """It is that of each run, as if none had ever been set, and is chosen anew by what is read later."""
+    rows = [{"run": "a", "reward": 1.0, label: 0.0}, {"run": "b", "reward": 1.0}]
+    index = make_index(tmp_path / "run.sqlite", rows)
+    invoke(success.command, index, "--rule", "reward >= 0.5")
+    done = invoke(success.command, index, "--default")
+    is_label = label.endswith("_label")
+    assert [line.partition(": train")[0] for line in done.output.splitlines()] == [
+        f"a: {label if is_label else 'reward'} >= 1",
+        "b: reward >= 1",
+    ]
+    connection = sqlite3.connect(index)
+    assert connection.execute("select success from trajectories order by id").fetchall() == [(int(not is_label),), (1,)]
+    assert connection.execute("select distinct success_chosen from runs").fetchall() == [(0,)]
+    connection.close()
+    assert invoke(success.command, index, "--default", "--rule", "reward").exit_code == 2
+
+
+def test_rules_and_what_they_score_as_json(index, tmp_path):
+    train, held_out = (json.loads(line) for line in invoke(success.command, index, "--json").stdout.splitlines())
+    rule = {"success": "reward >= 1", "success_path": "reward", "success_threshold": 1.0, "success_chosen": False}
+    counts = {"split": "train", "trajectories": 36, "scored": 35, "successes": 22, "pass_rate": 22 / 35}
+    assert train == {"run_id": 1, "run": "demo", **rule, **counts}
+    assert (held_out["split"], held_out["pass_rate"]) == ("eval", 0.5)
+    assert all(f"{name}" in success.command.help for name in train)
+    changed = invoke(success.command, index, "--rule", "reward >= 2", "--json")
+    assert [json.loads(line)["success_chosen"] for line in changed.stdout.splitlines()] == [True, True]
+    assert "--default" in changed.stderr
+    nothing = make_index(tmp_path / "nothing.sqlite", [{"step": None}])
+    with sqlite3.connect(nothing) as connection:
+        connection.execute("delete from prompt_groups")
+    connection.close()
+    [told] = invoke(success.command, nothing, "--json").stdout.splitlines()
+    assert (json.loads(told)["split"], json.loads(told)["trajectories"]) == (None, 0)
+
+
+def test_an_analysis_as_json_is_what_its_file_holds(index, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = invoke(analyze.command, index, "--json", "--window", "2")
+    assert not list(tmp_path.glob("analysis"))
+    written = invoke(analyze.command, index, "--json", "--window", "2", "-o", "out")
+    assert written.stderr == "Written to out: report.md, prompts.csv, windows.csv and more\n"
+    [line] = written.stdout.splitlines()
+    assert json.loads(line) == json.loads((tmp_path / "out" / "analysis.json").read_text("utf-8"))
+    assert printed.stdout == written.stdout
 
 
 @pytest.mark.parametrize(("rule", "code"), [("reward > 1", 2), ("rewards.none.score >= 1", 1)])

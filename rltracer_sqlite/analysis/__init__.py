@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .files import write_analysis
+from .files import whole_analysis, write_analysis
 from .metrics import PromptMetric, prompt_metrics
 from .runs import RunAnalysis, analyse_run
 from .selection import PromptCount, Selection, UnscoredTrajectory, list_unscored, read_counts
@@ -20,5 +20,6 @@ __all__ = [
     "prompt_metrics",
     "read_counts",
     "summarise_windows",
+    "whole_analysis",
     "write_analysis",
 ]

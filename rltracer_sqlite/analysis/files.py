@@ -27,17 +27,11 @@ def write_analysis(
     folder = file_path("folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
     prompts = [metric.as_row() for run in runs for metric in run.metrics]
-    windows = [window.as_row() for run in runs for window in run.windows]
+    analysis = whole_analysis(selection, ks, runs)
     unscored = [{"run": run.run, **item._asdict()} for run in runs for item in run.unscored]
-    analysis = {
-        "selection": {**selection.as_dict(), "k": list(ks)},
-        "runs": [{"run": run.run, "success": run.rule, **count_scored(run), "amiss": run.amiss} for run in runs],
-        "windows": windows,
-        "histograms": [histogram for run in runs for histogram in histograms(run, ks)],
-    }
     tables = {
         "prompts.csv": (prompts, ()),
-        "windows.csv": (windows, ()),
+        "windows.csv": (analysis["windows"], ()),
         "unscored.csv": (unscored, ("run", *UnscoredTrajectory._fields)),
     }
     texts = {
@@ -51,6 +45,16 @@ def write_analysis(
         with replacing(folder / name) as file:
             file.write(text.encode())
     return [folder / name for name in (*tables, *texts)]
+
+
+def whole_analysis(selection: Selection, ks: Sequence[int], runs: Sequence[RunAnalysis]) -> dict[str, Any]:
+    """Return what analysis.json holds: the selection, the runs with their rules and counts, windows and histograms."""
+    return {
+        "selection": {**selection.as_dict(), "k": list(ks)},
+        "runs": [{"run": run.run, "success": run.rule, **count_scored(run), "amiss": run.amiss} for run in runs],
+        "windows": [window.as_row() for run in runs for window in run.windows],
+        "histograms": [histogram for run in runs for histogram in histograms(run, ks)],
+    }
 
 
 def _json(value: Any) -> str:

@@ -11,9 +11,9 @@ import click
 from . import CONTEXT, options
 from .amiss import amiss_lines
 from .numbers import From, refuse_backwards
-from .places import OUTPUT_FOLDER, RUN, TOKENIZER, check_run
+from .places import OUTPUT_FOLDER, RUN, TOKENIZER, check_run, refuse_output
 from .say import say
-from .visible import printable
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..analysis import RunAnalysis, Selection
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     type=OUTPUT_FOLDER,
-    default=Path("analysis"),
-    help="The folder to write to, made where only it is missing; an earlier analysis is replaced. Default: analysis.",
+    help="The folder to write to, made where only it is missing; an earlier analysis is replaced. Default: analysis, "
+    "or with --json none.",
 )
 @options.one_run("Only this run of an index; default: all of them.")
 @click.option("--window", type=From(0), default=40, help="Steps per window; 0: all in one. Default: 40.")
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 @click.option(
     "--tokenizer", metavar="PATH", type=TOKENIZER, help="A tokenizer.json, for a RUN whose files hold token ids."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print what analysis.json holds as JSON, in one line.")
 def command(
     paths: tuple[Root, ...],
-    output: Path,
+    output: Path | None,
     run: str | None,
     window: int,
     ks: str,
@@ -52,23 +53,28 @@ def command(
     step_start: int | None,
     step_end: int | None,
     tokenizer: str | None,
+    as_json: bool,
 ) -> None:
     """Report the pass rate of each prompt, and which prompts moved, in windows of steps.
 
     Give an index (DB), or a run's folder (RUN), which is indexed into the user's cache first. The folder gets
     prompts.csv and prompts.json (a row per prompt and window), windows.csv (a row per window), unscored.csv,
-    analysis.json and report.md.
+    analysis.json and report.md. analysis.json, and --json, has selection, runs (each with its success rule and how
+    many are scored), windows (the rows of windows.csv) and histograms (of pass rates and pass@k in each window).
 
     \b
     Examples:
       rltracer analyze run.sqlite --split train --window 40 --k 1,4
+      rltracer analyze run.sqlite --window 0 --json
       rltracer analyze /data/run-a /data/run-b --success 'reward >= 0.5' \\
         -o compared
     """
-    from ..analysis import Selection, write_analysis
+    from ..analysis import Selection, whole_analysis
     from ..passrates import SuccessRuleError
     from .success import parse_option
 
+    if output is None and not as_json:
+        refuse_output(output := Path("analysis"), is_folder=True)
     sizes = parse_ks(ks)
     refuse_backwards(step_start, step_end)
     rule = parse_option(success, "--success") if success else None
@@ -78,17 +84,29 @@ def command(
     except SuccessRuleError as error:
         raise click.ClickException(printable(f"{error}.")) from None
     runs = [found for analyses, _ in parts for found in analyses]
-    is_replaced = (output / "analysis.json").exists()
-    try:
-        write_analysis(output, selection, sizes, runs)
-    except OSError as error:
-        raise click.ClickException(printable(f"{output} cannot be written: {error.strerror}.")) from None
-    for analysis in runs:
-        say(_summary(analysis))
-    where = f"{output} in place of an earlier analysis" if is_replaced else str(output)
-    say(f"Written to {where}: report.md, prompts.csv, windows.csv and more")
+    written = None if output is None else _write(output, selection, sizes, runs)
+    if as_json:
+        click.echo(json_line(whole_analysis(selection, sizes, runs)))
+    else:
+        for analysis in runs:
+            say(_summary(analysis))
+    if written is not None:
+        say(written, err=as_json)
     for line in (line for _, amiss in parts for line in amiss):
         say(line, err=True)
+
+
+def _write(output: Path, selection: Selection, ks: list[int], runs: list[RunAnalysis]) -> str:
+    """Write an analysis to a folder, and return the sentence that says so."""
+    from ..analysis import write_analysis
+
+    is_replaced = (output / "analysis.json").exists()
+    try:
+        write_analysis(output, selection, ks, runs)
+    except OSError as error:
+        raise click.ClickException(printable(f"{output} cannot be written: {error.strerror}.")) from None
+    where = f"{output} in place of an earlier analysis" if is_replaced else str(output)
+    return f"Written to {where}: report.md, prompts.csv, windows.csv and more"
 
 
 def parse_ks(text: str) -> list[int]:
@@ -107,7 +125,7 @@ def _analyse(
 ) -> tuple[list[RunAnalysis], list[str]]:
     """Return the analyses of the runs of an index, or of a run, and what of them was not read."""
     from ..analysis import analyse_run
-    from .success import chosen_runs
+    from .chosen_runs import chosen_runs
 
     connection, indexed = _open(path, tokenizer)
     try:

@@ -158,7 +158,7 @@ def _in_words(drawn: Drawn) -> Iterator[str]:
 
 
 def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> int:
-    from .success import chosen_runs
+    from .chosen_runs import chosen_runs
 
     found = chosen_runs(connection, run, database)
     if len(found) > 1:

@@ -98,7 +98,7 @@ def _chosen(database: Path, name: str) -> tuple[Run, int]:
     from ..index.database import open_index
     from ..index.queries import runs
     from ..runs import WhichRunError
-    from .success import chosen_runs
+    from .chosen_runs import chosen_runs
 
     with closing(open_index(database)) as connection:
         [(run_id, called)] = chosen_runs(connection, name, database)

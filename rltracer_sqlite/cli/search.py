@@ -110,7 +110,7 @@ def _scope(
     """Return what is searched. Raises WhichRunError, and ClickException where no run has it."""
     from ..index.contents import lacking
     from ..search import SearchScope
-    from .success import chosen_runs
+    from .chosen_runs import chosen_runs
 
     first, last = steps
     run, split, env, outcome = (asked[name] for name in ("run", "split", "env", "outcome"))

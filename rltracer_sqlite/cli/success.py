@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..amounts import plural
 from . import CONTEXT
 from .amiss import say_amiss
+from .chosen_runs import chosen_runs
 from .places import FILE, refuse_swapped
 from .say import say
-from .visible import in_line, printable
+from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
-    from ..sources.places import Root
 
 MOST_SPLITS = 20
 
@@ -26,35 +27,48 @@ MOST_SPLITS = 20
 @click.argument("database", type=FILE)
 @click.argument("run", required=False)
 @click.option("--rule", help="The new rule, for example 'reward >= 0.5'. Without it: show the rules.")
-def command(database: Path, run: str | None, rule: str | None) -> None:
+@click.option("--default", "to_default", is_flag=True, help="Bring the rule back that a run has when none is set.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one split of a run a line.")
+def command(database: Path, run: str | None, rule: str | None, to_default: bool, as_json: bool) -> None:
     """Show or change what counts as a success. RUN is a run's name, its beginning or number; without it every run.
 
     A trajectory is a success when the recorded value at the rule's path is at least its threshold, and unscored when it
     has none; both are counted for each split. --rule without RUN changes every run at once. Changing the rule
     recomputes success, prompt groups and steps in DATABASE; no run's file is read. A rule that scores nothing is
-    refused, with the recorded numbers that are like it.
+    refused, with the recorded numbers that are like it. --default sets metrics.correct_final_label >= 1 where a record
+    of the run has it, else reward >= 1.
+
+    --json has run_id, run, success (the rule), success_path, success_threshold, success_chosen (false for the default),
+    split, trajectories, scored, successes and pass_rate.
 
     \b
     Examples:
       rltracer success run.sqlite
       rltracer success run.sqlite my-run --rule 'reward >= 0.5'
+      rltracer success run.sqlite my-run --default
     """
     from contextlib import closing
 
     from ..index.database import open_index
     from ..unscored import scores_nothing
 
+    if rule and to_default:
+        raise click.UsageError("--rule and --default ask for different things: give one of them.")
     refuse_swapped("rltracer success", database, [run] if run else [])
     parsed = parse_option(rule, "--rule") if rule else None
     with closing(open_index(database)) as connection:
         ids = [run_id for run_id, _ in chosen_runs(connection, run, database)]
         if parsed and (sentence := scores_nothing(connection, ids, parsed)):
             raise click.ClickException(printable(sentence))  # such a rule would leave everything unscored
-    if parsed:
+    if parsed or to_default:
         _change(database, ids, parsed)
     with closing(open_index(database)) as connection:
         for run_id in ids:
-            say(_state(connection, run_id))
+            _show(connection, run_id, as_json)
+        if parsed:
+            of_run = "" if run is None else f" {quote(run)}"
+            how = f"The default rule comes back with:\n  rltracer success {quote(str(database))}{of_run} --default"
+            say(how, err=as_json)
         say_amiss(connection, database, ids)
 
 
@@ -68,56 +82,48 @@ def parse_option(text: str, option: str) -> SuccessRule:
         raise click.BadParameter(printable(f"{error}."), param_hint=option) from None
 
 
-def _change(database: Path, run_ids: list[int], rule: SuccessRule) -> None:
+def _change(database: Path, run_ids: list[int], rule: SuccessRule | None) -> None:
+    """Set the rule of some runs; None: to the default of each."""
     from ..index.database import BUSY_SECONDS, finish_writing, open_for_writing
     from ..index.lock import WriterLock
-    from ..index.runs import set_success
+    from ..index.runs import set_default_success, set_success
 
     with WriterLock(database, "changing the success rule", wait=BUSY_SECONDS):
         connection = open_for_writing(database)
         try:
             for run_id in run_ids:
-                set_success(connection, run_id, rule.path, rule.threshold)
+                if rule is None:
+                    set_default_success(connection, run_id)
+                else:
+                    set_success(connection, run_id, rule.path, rule.threshold)
         finally:
             finish_writing(connection)
 
 
-def chosen_runs(connection: sqlite3.Connection, run: str | None, index: Root) -> list[tuple[int, str]]:
-    """Return (id, name) of the run of this name or number, or of every run. Raises WhichRunError for none."""
-    from ..index.named import named_runs, which_run
-    from ..index.queries import runs
-    from ..runs import WhichRunError
+def _show(connection: sqlite3.Connection, run_id: int, as_json: bool) -> None:
+    """Print the rule of a run and what it scores of each split, train first."""
+    from ..index.success import rule_and_splits
 
-    known = runs(connection)
-    if not known:
-        raise WhichRunError(f"The index {index} holds no run yet.")
-    if not (found := named_runs(known, run)):
-        raise WhichRunError(which_run(known, run, index))
-    return [(one.id, one.name) for one in found]
+    rule, splits = rule_and_splits(connection, run_id)
+    if not as_json:
+        say(_state(rule, splits))
+        return
+    for split in splits:
+        click.echo(json_line({**rule, **split}))
 
 
-def _state(connection: sqlite3.Connection, run_id: int) -> str:
-    """Return the rule of a run and what it scores of each split, train first; in one line where there is one split."""
-    name, path, threshold = connection.execute(
-        "select name, success_path, success_threshold from runs where id = ?", (run_id,)
-    ).fetchone()
-    splits = connection.execute(
-        """
-        select split, total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?
-        group by split order by split is not 'train', split
-        """,
-        (run_id,),
-    ).fetchall()
-    rule = f"{in_line(name)}: {path} >= {threshold:g}"
-    told = [f"{split or 'no split'}: {_counts(*counts)}" for split, *counts in splits]
+def _state(rule: dict[str, Any], splits: list[dict[str, Any]]) -> str:
+    """Return the rule of a run and what it scores of each split; in one line where there is one split."""
+    said = f"{in_line(rule['run'])}: {rule['success']}"
+    told = [f"{one['split'] or 'no split'}: {_counts(one)}" for one in splits if one["trajectories"]]
     if len(told) > MOST_SPLITS:
         told = [*told[:MOST_SPLITS], f"and {plural(len(told) - MOST_SPLITS, 'more split')}"]
     if len(told) > 1:
-        return "\n  ".join([f"{rule}:", *told])
-    return f"{rule}: {told[0] if told else 'no trajectory'}"
+        return "\n  ".join([f"{said}:", *told])
+    return f"{said}: {told[0] if told else 'no trajectory'}"
 
 
-def _counts(trajectories: float, scored: float, successes: float) -> str:
-    rate = f", pass rate {successes / scored:.3f}" if scored else ""
-    scores = f"{plural(int(successes), 'success')} of {scored:,.0f} scored{rate}"
-    return f"{scores}; {trajectories - scored:,.0f} unscored"
+def _counts(split: dict[str, Any]) -> str:
+    rate = f", pass rate {split['pass_rate']:.3f}" if split["scored"] else ""
+    scores = f"{plural(split['successes'], 'success')} of {split['scored']:,} scored{rate}"
+    return f"{scores}; {split['trajectories'] - split['scored']:,} unscored"

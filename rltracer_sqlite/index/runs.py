@@ -12,7 +12,7 @@ from .database import transaction
 from .plan import TO_READ_AGAIN
 from .queries import Run, runs
 from .statistics import apply_success, utc_now
-from .success import DEFAULT_SUCCESS
+from .success import DEFAULT_SUCCESS, default_rule
 
 
 def ensure_run(
@@ -115,11 +115,21 @@ def naming(connection: sqlite3.Connection, root: Root, name: str | None = None) 
 def set_success(connection: sqlite3.Connection, run_id: int, path: str, threshold: float) -> None:
     """Set a run's success rule and apply it to what is indexed, without reading a file."""
     with transaction(connection):
-        connection.execute(
-            "update runs set success_path = ?, success_threshold = ?, success_chosen = 1 where id = ?",
-            (path, threshold, run_id),
-        )
-        apply_success(connection, run_id)
+        _apply(connection, run_id, (path, threshold), is_chosen=True)
+
+
+def set_default_success(connection: sqlite3.Connection, run_id: int) -> None:
+    """Bring the rule of a run back that it has while none is set, as `set_success` sets one."""
+    with transaction(connection):
+        _apply(connection, run_id, default_rule(connection, run_id), is_chosen=False)
+
+
+def _apply(connection: sqlite3.Connection, run_id: int, rule: tuple[str, float], is_chosen: bool) -> None:
+    connection.execute(
+        "update runs set success_path = ?, success_threshold = ?, success_chosen = ? where id = ?",
+        (*rule, is_chosen, run_id),
+    )
+    apply_success(connection, run_id)
 
 
 def run_name(root: Root) -> str:

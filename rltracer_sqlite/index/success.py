@@ -1,12 +1,13 @@
-"""The success rule of a run while it is read: the reward, or the final label as soon as a record has one."""
+"""The success rule of a run: the reward, or the final label as soon as a record has one; and what a rule scores."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from typing import Any
 
 from ..sources.base import Entry
-from .columns import BUILT_IN, Columns
+from .columns import BUILT_IN, Columns, quoted, resolve_path
 from .statistics import apply_success
 
 DEFAULT_SUCCESS = ("reward", 1.0)
@@ -44,8 +45,7 @@ class RunRule:
         column = columns.by_path.get(self.path)
         if self.is_chosen or self.path != LABEL_SUCCESS[0] or column is None:
             return
-        query = f'select exists (select 1 from trajectories where run_id = ? and "{column}" is not null)'
-        if not self.connection.execute(query, (self.run_id,)).fetchone()[0]:
+        if not _is_recorded(self.connection, self.run_id, column):
             self._set(DEFAULT_SUCCESS)
 
     def _set(self, rule: tuple[str, float]) -> None:
@@ -54,3 +54,41 @@ class RunRule:
         )
         self.path, self.threshold = rule
         apply_success(self.connection, self.run_id)
+
+
+def default_rule(connection: sqlite3.Connection, run_id: int) -> tuple[str, float]:
+    """Return (path, threshold) of the rule that a run has while nobody has chosen one."""
+    column = resolve_path(connection, LABEL_SUCCESS[0])
+    return LABEL_SUCCESS if column and _is_recorded(connection, run_id, column) else DEFAULT_SUCCESS
+
+
+def _is_recorded(connection: sqlite3.Connection, run_id: int, column: str) -> bool:
+    query = f"select exists (select 1 from trajectories t where run_id = ? and {quoted(column)} is not null)"
+    return bool(connection.execute(query, (run_id,)).fetchone()[0])
+
+
+def rule_and_splits(connection: sqlite3.Connection, run_id: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the rule of a run, and what it scores of each of its splits, train first.
+
+    A run without a trajectory has one split, which is None.
+    """
+    name, path, threshold, chosen = connection.execute(
+        "select name, success_path, success_threshold, success_chosen from runs where id = ?", (run_id,)
+    ).fetchone()
+    rows = connection.execute(
+        """
+        select split, total(trajectories), total(scored), total(successes) from prompt_groups where run_id = ?
+        group by split order by split is not 'train', split
+        """,
+        (run_id,),
+    ).fetchall()
+    rule = {
+        "run_id": run_id, "run": name, "success": f"{path} >= {threshold:g}", "success_path": path,
+        "success_threshold": threshold, "success_chosen": bool(chosen),
+    }  # fmt: skip
+    return rule, [_scored(split, *map(int, counts)) for split, *counts in rows or [(None, 0, 0, 0)]]
+
+
+def _scored(split: str | None, trajectories: int, scored: int, successes: int) -> dict[str, Any]:
+    rate = successes / scored if scored else None
+    return {"split": split, "trajectories": trajectories, "scored": scored, "successes": successes, "pass_rate": rate}
