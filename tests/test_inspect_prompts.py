@@ -90,7 +90,7 @@ def test_no_number_leads_to_another_prompt(demo: Path) -> None:
                 assert meant == ([number] if (step, number) in known else [])
     step, number = next((step, number) for step in range(1, 9) for number in steps if step not in steps[number])
     said = sentence(rltracer("inspect", index, "--step", step, "--prompt", number))
-    assert said.startswith(f"Step {step} has no prompt {number}; it is in steps ")
+    assert said.startswith(f"Step {step} has no prompt {number}; it is only in steps ")
 
 
 def test_a_trajectory_says_its_success_and_how_its_group_is_seen(demo: Path) -> None:

@@ -29,7 +29,7 @@ def database(tmp_path: Path) -> Path:
         ),
         (
             ["--steps", "7-", "--split", "any"],
-            "The run demo has no trajectory with steps from 7 on. It has steps 1 to 3.",
+            "The run demo has no trajectory with steps from 7 on. It has steps 1–3.",
         ),
         (["--split", "eval"], "The run demo has no trajectory with split eval. It has split train."),
     ],
@@ -47,11 +47,11 @@ def test_an_export_says_which_exist(database: Path, tmp_path: Path, options: lis
         (["--split", "evla"], "The run demo has no trajectory with split evla. It has split train."),
         (
             ["--env", "chess", "--step-end", "2"],
-            "The run demo has no trajectory with env chess, steps up to 2. It has env math; steps 1 to 3.",
+            "The run demo has no trajectory with env chess, steps up to 2. It has env math with steps up to 2.",
         ),
         (
             ["--step-start", "4", "--step-end", "5"],
-            "The run demo has no trajectory with steps 4 to 5. It has steps 1 to 3.",
+            "The run demo has no trajectory with steps 4 to 5. It has steps 1–3.",
         ),
     ],
 )

@@ -155,11 +155,11 @@ def test_no_match_says_why_not_all_were_searched(tmp_path: Path) -> None:
         (["gasket", "AND"], 2, "Something must follow AND."),
         ([" "], 2, "There is nothing to search for."),
         ([], 2, "Missing argument 'WORDS...'"),
-        (["gasket", "--run", "other"], 2, "The index has no run 'other'. It holds: run."),
+        (["gasket", "--run", "other"], 1, "has no run 'other'. It holds: run."),
         (["gasket", "--step", 1, "--steps", "1-2"], 2, "give one of them"),
         (["gasket", "--steps", "2-1"], 2, "ends before it begins"),
         (["gasket", "--limit", 0], 2, "'--limit'"),
-        (["gasket", "--step", 9], 1, "run has no trajectory with step 9. It has steps 1 to 2"),
+        (["gasket", "--step", 9], 1, "run has no trajectory with step 9. It has steps 1–2"),
         (["gasket", "--split", "eval"], 1, "run has no trajectory with split eval. It has split train"),
     ],
 )

@@ -76,8 +76,7 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
         yield from map(json_line, prompts)
         return
     if not prompts:
-        rule = rule_of(adapter)
-        raise SourceError(f"No prompt is scored by the run's success rule, {rule}. rltracer success sets another one.")
+        raise SourceError(_none_scored(adapter, among))
     width = screen_width()
     counted = plural(count, "scored prompt")
     listed = counted if len(prompts) == count else f"{len(prompts):,} of {counted}"
@@ -91,6 +90,16 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
         yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {prompt['preview']}", width)
     yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
     yield from _hint("--prompt N shows one over the steps, with its best and its worst trajectory", width)
+
+
+def _none_scored(adapter: IndexedAdapter, among: Among) -> str:
+    """Return the sentence for prompts none of which is scored, and where some are that are not asked for."""
+    from ..index.elsewhere import SCORED, Groups, asked_for
+
+    asked, by_rule = {"split": among.split, "env": among.env}, f"by the run's success rule, {rule_of(adapter)}"
+    if ways := Groups(adapter.connection, [adapter.run_id], asked, SCORED).elsewhere():
+        return f"No prompt{asked_for(asked)} is scored {by_rule}; only those of {', and of '.join(ways)} are."
+    return f"No prompt is scored {by_rule}. rltracer success sets another one."
 
 
 def _unscored(adapter: IndexedAdapter, scored: int, prompts: int) -> str:

@@ -92,14 +92,15 @@ def command(
     name = chart.replace("-", "_")
     with closing(open_index(database)) as connection:
         run_id = _only_run(connection, run, database)
-        _refuse_nothing(connection, run_id, split=split, env=env, first=step_start, last=step_end)
+        asked = {"split": split, "env": env, "first": step_start, "last": step_end}
+        _refuse_nothing(connection, run_id, asked)
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
         filters = Filters(run_id, split or "", env or "", first, last, window)
         try:
             drawn = _drawn(connection, name, filters, output is None and writes_to_terminal())
             if not drawn.rows:
                 say_amiss(connection, database, {run_id})
-                raise click.ClickException(printable(_why_nothing(connection, run_id)))
+                raise click.ClickException(printable(_why_nothing(connection, run_id, asked)))
             lines = _printed(drawn) if output is None else _written(drawn, output, theme or "light", scale or 2.0)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
@@ -170,7 +171,7 @@ def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -
     return found[0][0]
 
 
-def _refuse_nothing(connection: sqlite3.Connection, run_id: int, **asked: Any) -> None:
+def _refuse_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> None:
     from ..index.contents import nothing_there
 
     missing = nothing_there(connection, run_id, **asked)
@@ -200,8 +201,10 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
     return Drawn(chart, rows, said, split, query.window, usual, unread)
 
 
-def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:
+def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> str:
     """Return why a chart has nothing to draw: most of them draw what is scored over the steps."""
+    from ..index.elsewhere import SCORED, Groups, asked_for
+
     name, path, scored, steps = connection.execute(
         """
         select r.name, r.success_path, coalesce(sum(g.scored), 0), count(g.step)
@@ -213,6 +216,10 @@ def _why_nothing(connection: sqlite3.Connection, run_id: int) -> str:
         return f"Nothing to draw: no trajectory of {name} records {path}. rltracer success sets another rule."
     if not steps:
         return f"Nothing to draw: {name} records no steps."
+    groups = Groups(connection, [run_id], asked, SCORED)
+    if not groups.any() and (ways := groups.elsewhere()):
+        only = f"only those of {', and of '.join(ways)} do"
+        return f"Nothing to draw: no trajectory of {name}{asked_for(asked)} records {path}; {only}."
     return f"Nothing to draw: {name} has nothing of the kind where it was looked for."
 
 

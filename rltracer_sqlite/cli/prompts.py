@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -54,23 +55,25 @@ def _several(asked: str, meant: Meant) -> str:
 
 
 def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> str:
-    """Return the sentence for a prompt that a run, or one of its steps, has not: where it is, or which there are."""
-    from ..index.lists import groups_of_prompts, numbers_of_prompts
+    """Return the sentence for a prompt that a run, a step, a split or an environment has not: where it is, or which
+    there are.
+    """
+    from ..index.elsewhere import OF_PROMPTS, Groups, asked_for
+    from ..index.lists import numbers_of_prompts
     from ..index.meant import NUMBER, prompts_meant
 
     connection, run_id = adapter.connection, adapter.run_id
     meant = prompts_meant(connection, run_id, asked)
     named = asked if meant.by == NUMBER else f"{asked!r}, by its number or the beginning of its key or of its text"
     said = f"{'The run' if step is None else f'Step {step}'} has no prompt {named}"
-    found = [group for group in groups_of_prompts(connection, run_id, meant.numbers) if group["prompt"] in meant.keys]
-    if found:
-        steps = {group["step"] for group in found if group["step"] is not None}
-        splits = {group["split"] for group in found if group["split"] is not None}
-        in_steps = f" in {'step' if len(steps) == 1 else 'steps'} {ranges(steps)}" if steps else ""
-        of_splits = f" of split {', '.join(sorted(splits))}" if splits and among.split is not None else ""
-        return f"{said}; it is{in_steps}{of_splits}."
+    asked_too = {"split": among.split, "env": among.env}
+    asked_of = {**asked_too, "first": step, "last": step, "prompts": json.dumps(meant.numbers)}
+    if ways := Groups(connection, [run_id], asked_of, OF_PROMPTS).elsewhere():
+        only = "" if adapter.refreshes and step is not None else "only "  # steps that were not read may have it too
+        return f"{said}{asked_for(asked_too)}; it is {only}in {', and in '.join(ways)}."
     numbers = numbers_of_prompts(connection, run_id, step, among)
-    return f"{said}; it has {plural(len(numbers), 'prompt')}" + (f", {ranges(numbers)}." if numbers else ".")
+    has = f"{asked_for(asked_too)} it has {plural(len(numbers), 'prompt')}"
+    return f"{said};{has}" + (f", {ranges(numbers)}." if numbers else ".")
 
 
 def step_words(step: int | None) -> str:

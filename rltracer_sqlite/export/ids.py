@@ -39,7 +39,7 @@ def find_named(scratch: Scratch, runs: Sequence[OpenRun]) -> None:
             for run in several:
                 _find(scratch, run, list_number, same)
             scratch.connection.execute("update asked set is_found = 1 where place in (select asked from named)")
-        _refuse_unknown(scratch, list_number)
+        _refuse_unknown(scratch, several, list_number)
 
 
 def _names(ids: Iterable[Any]) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _find(scratch: Scratch, run: OpenRun, list_number: int, same: str) -> None:
         )
 
 
-def _refuse_unknown(scratch: Scratch, list_number: int) -> None:
+def _refuse_unknown(scratch: Scratch, runs: Sequence[OpenRun], list_number: int) -> None:
     counts = "select count(*), ifnull(sum(not is_found), 0) from asked where list = ?"
     given, unknown = scratch.connection.execute(counts, (list_number,)).fetchone()
     if not given:
@@ -73,7 +73,24 @@ def _refuse_unknown(scratch: Scratch, list_number: int) -> None:
         told = ", ".join(shortened(name, LONGEST_ID) for name in names)
         more = f" and {unknown - len(names):,} more" if unknown > len(names) else ""
         of_all = f"{unknown:,} of {given:,}"
-        raise ExportError(f"No trajectory in the asked runs has these ids ({of_all}): {told}{more}.")
+        where = _in_another_run(scratch, runs, names[0])
+        raise ExportError(f"No trajectory in the asked runs has these ids ({of_all}): {told}{more}.{where}")
+
+
+def _in_another_run(scratch: Scratch, runs: Sequence[OpenRun], name: str) -> str:
+    """Return a sentence on a trajectory of another run of the indexes, which was not asked for; "" for none."""
+    sql = """
+    select r.name from source.trajectories t join source.runs r on r.id = t.run_id
+    where t.id = :number union all
+    select r.name from source.runs r join source.trajectories t on t.run_id = r.id where t.uid = :name limit 1
+    """
+    for run in runs:
+        with scratch.index_errors(run):
+            found = scratch.attach(run).execute(sql, {"number": row_number(name), "name": name}).fetchone()
+        if found:
+            called = shortened(str(found[0]), LONGEST_ID)
+            return f" {shortened(name, LONGEST_ID)} is of the run {called}, which is not asked for."
+    return ""
 
 
 def left_out(scratch: Scratch, runs: Sequence[OpenRun], preferences: ExportPreferences) -> list[str]:

@@ -92,7 +92,9 @@ class Selection:
                         known[path] = known.get(path, False) or recorded
         missing = [path for path, recorded in known.items() if not recorded]
         if missing:
-            raise ExportError(f"No record has a value at {missing[0]}. {self._similar(missing[0])}")
+            raise ExportError(
+                f"No record that the other conditions leave has a value at {missing[0]}. {self._similar(missing[0])}"
+            )
 
     def _similar(self, path: str) -> str:
         from difflib import get_close_matches
