@@ -257,7 +257,7 @@ def test_plot(index_path, tmp_path, ending):
 def test_plot_says_what_is_wrong(index_path, arguments, message):
     result = run_plot(index_path, *arguments)
     assert result.exit_code != 0
-    assert message in result.output
+    assert message in f"{result.output}{result.exception}"
 
 
 def test_plot_says_how_to_get_the_converter(index_path, tmp_path, monkeypatch):

@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import listed, plural
+from ..amounts import plural
 from . import CONTEXT, options
 from .amiss import say_amiss
-from .columns import cut
-from .ids import IdFile, IdLines
-from .numbers import parse_range
-from .places import FILE, OUTPUT, RUN, check_run
+from .export_options import preferences, run_specs
+from .funnel import clear_progress, funnel_report, progress_line
+from .ids import IdFile
+from .places import FILE, OUTPUT, RUN
 from .say import say
-from .visible import in_line, printable
+from .visible import printable
 
 if TYPE_CHECKING:
-    from ..export.preferences import ExportPreferences
-    from ..export.runs import Progress, TraceRunSpec
+    from ..export.exporter import ExportResult
+    from ..export.runs import TraceRunSpec
     from ..sources.places import Root
-
-LONGEST_NAME = 30  # columns of the name of a run
-MOST_COLUMNS = 400  # of runs with their numbers of rows
-WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 
 
 @click.command(context_settings=CONTEXT)
@@ -156,14 +152,14 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     try:
         if output is not None:
             refuse_name(output)
-        specs = _specs(runs, options)
-        exporter = TraceDataExporter(specs, _preferences(options), None if quiet else _progress())
+        specs = run_specs(runs, options)
+        exporter = TraceDataExporter(specs, preferences(options), None if quiet else progress_line())
     except ExportError as error:
         raise click.UsageError(printable(_with_options(str(error)))) from None
     try:
         if dry_run:
             told = exporter.inspect()
-            say(report(told))
+            say(funnel_report(told))
             _say_amiss(specs)
             sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
         assert output is not None
@@ -172,15 +168,25 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     except ExportError as error:
         raise click.ClickException(printable(_with_options(str(error)))) from None
     finally:
-        _clear_progress()
+        clear_progress()
     if not quiet:
-        say(report(result.summary))
-        distinct = result.distinct_row_count
-        repeated = f", {distinct:,} distinct," if distinct < result.row_count else ""
-        written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {output}"
-        replaced = ", replaced" if is_replaced else ""
-        say(f"{written}{replaced}; summary: {result.summary_path}")
+        _say_written(result, is_replaced)
         _say_amiss(specs)
+
+
+def _say_written(result: ExportResult, is_replaced: bool) -> None:
+    say(funnel_report(result.summary))
+    distinct = result.distinct_row_count
+    repeated = f", {distinct:,} distinct," if distinct < result.row_count else ""
+    written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {result.output_path}"
+    replaced = ", replaced" if is_replaced else ""
+    say(f"{written}{replaced}; summary: {result.summary_path}")
+
+
+def _with_options(sentence: str) -> str:
+    """Return a sentence of the library with its names of preferences as the options that set them here."""
+    options = {param.name: param.opts[-1 if param.name == "output" else 0] for param in command.params}
+    return re.sub(r"(?<![\w/.])[a-z]+(?:_[a-z]+)+(?![\w/])", lambda name: options.get(name[0], name[0]), sentence)
 
 
 def _say_amiss(specs: list[TraceRunSpec]) -> None:
@@ -197,117 +203,3 @@ def _say_amiss(specs: list[TraceRunSpec]) -> None:
         index = cached_index(path) if names == {None} else path  # of an index each run has a spec with its name
         with closing(open_index(Path(str(index)))) as connection:
             say_amiss(connection, path, {run.id for run in runs(connection) if names == {None} or run.name in names})
-
-
-def _with_options(sentence: str) -> str:
-    """Return a sentence of the library with its names of preferences as the options that set them here."""
-    options = {param.name: param.opts[-1 if param.name == "output" else 0] for param in command.params}
-    return re.sub(r"(?<![\w/.])[a-z]+(?:_[a-z]+)+(?![\w/])", lambda name: options.get(name[0], name[0]), sentence)
-
-
-def _specs(paths: tuple[Root, ...], options: dict[str, Any]) -> list[TraceRunSpec]:
-    from ..export.runs import TraceRunSpec, every_run, runs_of
-    from ..index.named import named_runs, which_run
-    from ..runs import WhichRunError
-    from ..sources.places import is_database
-
-    first, last = parse_range(options.pop("steps"))
-    split, names, data = options.pop("split"), options.pop("names"), options.pop("rl_data_path")
-    ids = options.pop("ids")
-    asked = {"step_start": first, "step_end": last, "split": None if split == "any" else split, "rl_data_path": data}
-    asked["ids"] = None if ids is None else IdLines(ids)
-    specs, known, found = [], [], set[str]()
-    for path in paths:
-        if not isinstance(path, Path) or not is_database(path):
-            check_run(path)
-            specs.append(TraceRunSpec(path, **asked))
-            continue
-        held = runs_of(path)
-        known += held
-        meant = {name: named_runs(held, name) for name in names}
-        found |= {name for name, chosen in meant.items() if chosen}
-        chosen = {run.name for chosen in meant.values() for run in chosen}
-        specs += [one for one in every_run(TraceRunSpec(path, **asked)) if not names or one.run in chosen]
-    databases = ", ".join(map(str, paths))
-    for name in names:
-        if name not in found:
-            raise WhichRunError(which_run(known, name, databases))
-    if not specs:
-        raise WhichRunError(f"{databases} holds no run.")
-    return specs
-
-
-def _preferences(options: dict[str, Any]) -> ExportPreferences:
-    from ..export.filters import DifficultyFilter, FieldFilter, parse_field
-    from ..export.preferences import ExportPreferences
-
-    bounds = ("min_pass_rate", "max_pass_rate", "min_difficulty", "max_difficulty")
-    difficulty = DifficultyFilter(**{name: options.pop(name) for name in bounds})
-    filters = tuple(parse_field(text) for text in options.pop("fields"))
-    if envs := options.pop("envs"):
-        filters += (FieldFilter("env", allowed_values=envs),)
-    per_prompt = options.pop("per_prompt")
-    if per_prompt != "all" and not per_prompt.isdigit():
-        raise click.BadParameter(f"{per_prompt!r} is no number, and not all.", param_hint="--per-prompt")
-    return ExportPreferences(
-        difficulty=difficulty,
-        field_filters=filters,
-        per_prompt=None if per_prompt == "all" else int(per_prompt),
-        include_tools=not options.pop("no_tools"),
-        **options,
-    )
-
-
-def report(told: dict[str, Any]) -> str:
-    """Return the funnel of a summary for people."""
-    unit = "pair" if told["unit"] == "pairs" else "trajectory"
-    width = min(max(len(step["stage"]) for step in told["funnel"]), WIDEST_STAGE)
-    lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
-    for step in told["funnel"]:
-        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
-        name = step["stage"]
-        if len(name) > width:  # stands whole, on a line of its own
-            lines.append(name)
-            name = ""
-        lines.append(f"{name:<{width}}  {step['left']:>10,}  {dropped}")
-    counted = ", counted once per run and window" if len(told["windows"]) > 1 else ""
-    lines.append(
-        f"Selected {plural(told['selected_count'], unit)} of "
-        f"{plural(told['eligible_prompt_groups'], 'eligible prompt')}{counted}."
-    )
-    if len(told["runs"]) > 1:
-        lines.append(_by_run(told))
-    lines += [note for note in told.get("notes", []) if note not in told.get("amiss", [])]
-    lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
-    lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
-    if told.get("repeated_rows_left_out"):
-        lines.append(f"Left out {plural(told['repeated_rows_left_out'], 'row')} of the same content as one before.")
-    if told.get("rows_without_tool_definitions"):
-        count = told["rows_without_tool_definitions"]
-        lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")
-    return "\n".join(lines)
-
-
-def _by_run(told: dict[str, Any]) -> str:
-    """Return a line with each run and its number of rows, or of what a dry run selects of it."""
-    counted = "row_count" if "row_count" in told else "selected_count"
-    names = [f"{cut(in_line(run['name']), LONGEST_NAME)} {run[counted]:,}" for run in told["runs"]]
-    return f"{'Rows' if 'row_count' in told else 'Selected'} by run: {listed(names, MOST_COLUMNS)}."
-
-
-def _progress() -> Progress | None:
-    if not sys.stderr.isatty():
-        return None
-
-    def show(doing: str, done: int, total: int) -> None:
-        if not total:
-            click.echo(f"\r{doing}".ljust(79), err=True, nl=False)
-        elif done % 100 == 0 or done == total:
-            click.echo(f"\r{doing}: {done:,} of {total:,}"[:79].ljust(79), err=True, nl=False)
-
-    return show
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r" + " " * 79 + "\r", err=True, nl=False)

@@ -1,0 +1,74 @@
+"""What an export has selected and written, for people: its funnel, and how far it is while it goes on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..amounts import listed, plural
+from .columns import cut
+from .visible import in_line
+
+if TYPE_CHECKING:
+    from ..export.runs import Progress
+
+LONGEST_NAME = 30  # columns of the name of a run
+MOST_COLUMNS = 400  # of runs with their numbers of rows
+WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
+
+
+def funnel_report(told: dict[str, Any]) -> str:
+    """Return the funnel of a summary for people."""
+    unit = "pair" if told["unit"] == "pairs" else "trajectory"
+    width = min(max(len(step["stage"]) for step in told["funnel"]), WIDEST_STAGE)
+    lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
+    for step in told["funnel"]:
+        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
+        name = step["stage"]
+        if len(name) > width:  # stands whole, on a line of its own
+            lines.append(name)
+            name = ""
+        lines.append(f"{name:<{width}}  {step['left']:>10,}  {dropped}")
+    counted = ", counted once per run and window" if len(told["windows"]) > 1 else ""
+    lines.append(
+        f"Selected {plural(told['selected_count'], unit)} of "
+        f"{plural(told['eligible_prompt_groups'], 'eligible prompt')}{counted}."
+    )
+    if len(told["runs"]) > 1:
+        lines.append(_by_run(told))
+    lines += [note for note in told.get("notes", []) if note not in told.get("amiss", [])]
+    lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
+    lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
+    if told.get("repeated_rows_left_out"):
+        lines.append(f"Left out {plural(told['repeated_rows_left_out'], 'row')} of the same content as one before.")
+    if told.get("rows_without_tool_definitions"):
+        count = told["rows_without_tool_definitions"]
+        lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")
+    return "\n".join(lines)
+
+
+def _by_run(told: dict[str, Any]) -> str:
+    """Return a line with each run and its number of rows, or of what a dry run selects of it."""
+    counted = "row_count" if "row_count" in told else "selected_count"
+    names = [f"{cut(in_line(run['name']), LONGEST_NAME)} {run[counted]:,}" for run in told["runs"]]
+    return f"{'Rows' if 'row_count' in told else 'Selected'} by run: {listed(names, MOST_COLUMNS)}."
+
+
+def progress_line() -> Progress | None:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(doing: str, done: int, total: int) -> None:
+        if not total:
+            click.echo(f"\r{doing}".ljust(79), err=True, nl=False)
+        elif done % 100 == 0 or done == total:
+            click.echo(f"\r{doing}: {done:,} of {total:,}"[:79].ljust(79), err=True, nl=False)
+
+    return show
+
+
+def clear_progress() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r" + " " * 79 + "\r", err=True, nl=False)
