@@ -51,6 +51,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )  # fmt: skip
 def test_a_list_says_which_filter_leaves_it_out(database: Path, options: str, said: str) -> None:
     assert sentence(rltracer("inspect", database, *options.split())) == said
+    assert sentence(rltracer("inspect", database, "--json", *options.split())) == said
 
 
 @pytest.mark.parametrize(

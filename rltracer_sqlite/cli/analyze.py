@@ -10,7 +10,7 @@ import click
 
 from . import CONTEXT, options
 from .amiss import amiss_lines
-from .numbers import From, refuse_backwards
+from .numbers import LARGEST, From, refuse_backwards
 from .places import OUTPUT_FOLDER, RUN, TOKENIZER, check_run, refuse_output
 from .say import say
 from .visible import json_line, printable
@@ -115,7 +115,7 @@ def parse_ks(text: str) -> list[int]:
         sizes = sorted({int(part) for part in text.split(",")})
     except ValueError:
         sizes = []
-    if not sizes or sizes[0] < 1:
+    if not sizes or sizes[0] < 1 or sizes[-1] > LARGEST:
         raise click.BadParameter(f"{text!r} is no list of whole numbers from 1 on, such as 1,4,8.", param_hint="--k")
     return sizes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isnan
 from typing import Any
 
 import click
@@ -29,6 +30,16 @@ class From(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         _refuse_text(value, self, param, ctx)
         return _held(super().convert(value, param, ctx), self, param, ctx)
+
+
+class Between(click.FloatRange):
+    """A number of a range; one that is none, which no bound excludes, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 class FromOrPlace(From):

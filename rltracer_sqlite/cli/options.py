@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from ..outcomes import NAMED_BEFORE
+from .numbers import Between
 
 
 def every(looks: str) -> Callable[[Any], Any]:
     """Return the option `--every` of a command with `--watch`; `looks` says what it looks at."""
     return click.option(
         "--every",
-        type=click.FloatRange(0.1, 3600),
+        type=Between(0.1, 3600),
         default=2.0,
         show_default=True,
         metavar="SECONDS",

@@ -72,11 +72,11 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
 
     _read_all(adapter, among)
     prompts, count, of_all = ranked_prompts(adapter.connection, adapter.run_id, limit, among, is_easiest)
+    if not prompts:
+        raise SourceError(_none_scored(adapter, among))
     if as_json:
         yield from map(json_line, prompts)
         return
-    if not prompts:
-        raise SourceError(_none_scored(adapter, among))
     width = screen_width()
     counted = plural(count, "scored prompt")
     listed = counted if len(prompts) == count else f"{len(prompts):,} of {counted}"

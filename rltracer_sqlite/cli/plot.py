@@ -13,7 +13,7 @@ import click
 from . import CONTEXT, options
 from .amiss import say_amiss
 from .columns import screen_width, wrapped
-from .numbers import From, refuse_backwards
+from .numbers import Between, From, refuse_backwards
 from .places import FILE, OUTPUT, refuse_swapped
 from .report import writes_to_terminal
 from .visible import printable
@@ -51,7 +51,7 @@ class Chart(click.Choice[str]):
 @click.option("--step-end", type=From(0), help="Up to this step.")
 @click.option("--window", type=From(1), help="Steps per point, panel or cell. Default: as fits.")
 @click.option("--theme", type=click.Choice(["light", "dark"]), help="For .svg and .png. Default: light.")
-@click.option("--scale", type=click.FloatRange(0.5, 10), help="Pixels per unit, for .png. Default: 2.")
+@click.option("--scale", type=Between(0.5, 10), help="Pixels per unit, for .png. Default: 2.")
 def command(
     database: Path,
     chart: str,
