@@ -180,7 +180,7 @@ def window_steps(
     if window is None or first is None:
         return None, None
     if not size:
-        return first, None
+        return first, last
     end = first + window * size + size - 1
     return first + window * size, end if last is None else min(end, last)
 

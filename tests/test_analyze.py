@@ -75,7 +75,7 @@ def test_windows_of_splits_are_the_same(index):
 
 @pytest.mark.parametrize(
     ("options", "steps"),
-    [(["--window", "0"], {("1", "")}), (["--step-start", "3"], {("3", "4")}), (["--step-end", "2"], {("1", "2")})],
+    [(["--window", "0"], {("1", "4")}), (["--step-start", "3"], {("3", "4")}), (["--step-end", "2"], {("1", "2")})],
 )
 def test_ranges(index, tmp_path, options, steps):
     invoke(analyze.command, index, "-o", tmp_path / "out", *options)

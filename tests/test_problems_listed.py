@@ -69,6 +69,25 @@ def test_what_is_alike_is_told_once_with_its_first_place(database: Path, monkeyp
     assert last[1] != reason
 
 
+def test_records_that_stand_twice_are_alike_whatever_their_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    for step in (1, 2):
+        append(tmp_path / "run" / TRACES.format(step), *(ok(f"{letter} stands again in x") for letter in "pqrs"))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    first, *_, last = listed(tmp_path / "x.sqlite", "--problems")
+    assert first.startswith(
+        f"{TRACES.format(1)}: 4 lines like this, first at line 1, offset 0: the id p stands again in x"
+    )
+    assert last == "4 problems"
+
+
+def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
+    append(tmp_path / "run" / TRACES.format(1), ok("t"))
+    (tmp_path / "run" / TRACES.format(2)).mkdir(parents=True)
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    assert listed(tmp_path / "x.sqlite", "--problems")[0] == f"{TRACES.format(2)} is a folder."
+
+
 def test_as_json_every_problem_and_every_file_is_a_line(database: Path) -> None:
     told = [json.loads(line) for line in listed(database, "--problems", "--json")]
     problems = [one for one in told if one["state"] is None]

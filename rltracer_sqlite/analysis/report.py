@@ -142,7 +142,8 @@ METHOD = [
     "  prompts is taken.",
     f"* Gained and lost: a prompt is solved in a window where at least {SOLVED:.0%} of its scored trajectories passed,",
     "  and moves when it was not, or was, in the window before in which it was scored.",
-    "* A window is named by all of its steps, also by those that the run has not got to.",
+    "* A window is named by its first step and its last, also where these have no trajectory of the split; the last",
+    "  window ends with the run.",
     "* Groups without signal: all rewards of a prompt group are equal, so that GRPO learns nothing from it; of the",
     "  groups with two or more trajectories and a reward.",
 ]

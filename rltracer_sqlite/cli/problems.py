@@ -114,7 +114,8 @@ def _of_file(before: str, kinds: Sequence[Row]) -> Iterator[str]:
             offset = "" if kind["byte_offset"] is None else f"offset {kind['byte_offset']:,}"
             first = f"{at}{offset}".removesuffix(", ")
             line = f": {plural(kind['problems'], noun)} like this{first and f', first at {first}'}"
-        yield from _line(f"{before}{in_line(kind['path'])}{line}: {kind['reason']}")
+        begins = kind["reason"].startswith(f"{kind['path']} ")  # what is said of a file that cannot be read names it
+        yield from _line(before + (kind["reason"] if begins else f"{in_line(kind['path'])}{line}: {kind['reason']}"))
     if rest := kinds[MOST_OF_A_FILE:]:
         count = plural(sum(kind["problems"] for kind in rest), "problem")
         yield from _line(f"{before}{in_line(rest[0]['path'])}: {count} more, of {plural(len(rest), 'other kind')}")

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
+from .repeats import STANDS_AGAIN, THE_ID
 from .states import IS_EMPTY, TOLD
 
-# Reasons are alike where they differ in numbers only, such as those of bytes and of lines.
-ALIKE = reduce(lambda text, digit: f"replace({text}, '{digit}', '')", "0123456789", "reason")
+# Reasons are alike where they differ in numbers only, such as those of bytes and of lines, or in the id of a record.
+WHATEVER_ID = f"""
+iif(reason like '{THE_ID}%{STANDS_AGAIN}%', substr(reason, instr(reason, '{STANDS_AGAIN}')), reason)
+"""
+ALIKE = reduce(lambda text, digit: f"replace({text}, '{digit}', '')", "0123456789", WHATEVER_ID)
 # What a known other file holds is a row too, but no problem.
 OF_RUN = "problems p join shards s on s.id = p.shard_id where s.run_id = :run_id and s.problems > 0"
 COLUMNS = "path, line, byte_offset, byte_length, reason, shard_id"

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from ..sources.base import Entry, Problem
 
+# What is told of a record that is not counted: its id, and where it stands again.
+THE_ID, STANDS_AGAIN = "the id ", " stands again in "
 LATER_LINE = "a later line"
 OF_LINES = "by its last line"
 OF_FILES = "in the latest step that has it, and there by the last of its files"
@@ -110,12 +112,7 @@ def seen_before(
     return found
 
 
-def repeats_of(uid: str) -> str:
-    """Return how the reasons begin that are told of records of this id."""
-    return f"the id {uid[:80]} stands again in"
-
-
 def _repeats(uid: str, where: Entry | Existing, other: str, which: str) -> Problem:
     """Return what is told of a record that is not counted, as another one of the same id is."""
-    reason = f"{repeats_of(uid)} {other[:200]}; a trajectory is counted once, {which}"
+    reason = f"{THE_ID}{uid[:80]}{STANDS_AGAIN}{other[:200]}; a trajectory is counted once, {which}"
     return Problem(where.line, where.byte_offset, where.byte_length, reason)
