@@ -35,6 +35,21 @@ def test_episodes_without_a_trace_are_rows_and_counted(tmp_path: Path) -> None:
     assert "no trace" not in indexed(tmp_path / "y.sqlite", make_run(tmp_path / "good")).stdout
 
 
+def test_a_reward_of_several_parts_is_told_with_a_rule_by_one_of_them(tmp_path: Path) -> None:
+    parts = {"accuracy": 0.0, "format": 1.0}  # the format alone makes the wrong answer pass
+    append(tmp_path / "run/rollouts" / TRACES.format(1), {**GOOD, "rewards": parts, "metrics": {}})
+    said = indexed(tmp_path / "x.sqlite", tmp_path / "run").stdout
+    assert "  success: reward >= 1\n  rewards: accuracy, format; the rule asks for all together\n" in said
+    [rule] = [line.partition("--success ")[2] for line in said.splitlines() if "by one of them" in line]
+    assert rule == "'rewards.accuracy.score >= 1'"
+    assert value(tmp_path / "x.sqlite", "select success from trajectories") == 1
+    again = indexed(tmp_path / "x.sqlite", tmp_path / "run", "--success", rule.strip("'")).stdout
+    assert value(tmp_path / "x.sqlite", "select success from trajectories") == 0
+    assert "rewards:" not in again
+    make_run(tmp_path / "other")
+    assert "rewards:" not in indexed(tmp_path / "x.sqlite", tmp_path / "other").stdout
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2)])
 def test_bad_runs_are_named_and_good_ones_indexed(tmp_path: Path, order: tuple[int, ...]) -> None:
     (tmp_path / "empty").mkdir()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..amounts import listed, plural, ranges, size
+from ..amounts import plural, ranges, size
 from .say import say
 from .visible import in_line, printable
 
@@ -110,6 +110,8 @@ def run_lines(
 ) -> list[str]:
     """Return what an indexing did with one run; a rule that was asked for and scores nothing is warned of elsewhere."""
     from ..index.problems import REASONS, empty_files
+    from ..passrates import SuccessRule
+    from .scored import scored_lines
 
     name, path, threshold = connection.execute(
         "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
@@ -126,12 +128,8 @@ def run_lines(
         plural(count["steps"], "step"),
         plural(count["problems"], "problem"),
     ]
-    lines = [f"{in_line(name)}: {', '.join(facts)}", *named, f"  success: {path} >= {threshold:g}"]
-    if not is_rule_asked or count["scored"]:
-        lines += _unscored_lines(connection, result.run_id, path, count)
-    if unscored > 0 and (failed := _failed_episodes(connection, result.run_id)):
-        rows = "is a row without turns" if failed == 1 else "are rows without turns"
-        lines.append(f"  no trace: {plural(failed, 'episode')} failed before any agent ran, and {rows}")
+    lines = [f"{in_line(name)}: {', '.join(facts)}", *named]
+    lines += scored_lines(connection, result.run_id, SuccessRule(path, threshold), count, is_rule_asked)
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, REASONS["waiting"]) + _told("gone", result.gone, REASONS["gone"])
     lines += _told("empty", empty_files(connection, result.run_id), REASONS["empty"])
@@ -170,29 +168,6 @@ def _others(result: Refreshed) -> list[str]:
         f"  left aside: {names[why] if count == 1 and why in names else plural(count, 'file')}: {why}"
         for why, count in told.items()
     ]
-
-
-def _unscored_lines(connection: sqlite3.Connection, run_id: int, path: str, count: dict[str, int]) -> list[str]:
-    """Return a line on what the rule does not score: on whole environments, since another rule may score these."""
-    rows = connection.execute(
-        "select env from prompt_groups where run_id = ? group by env having sum(scored) = 0 order by env", (run_id,)
-    )
-    environments = [env for (env,) in rows]
-    if not environments:
-        unscored = count["trajectories"] - count["scored"]
-        return [f"  unscored: {plural(unscored, 'trajectory')} without {path}"] if unscored > 0 else []
-    named = listed(str(env) for env in environments if env is not None)
-    where = f" of {named}" if count["scored"] and named else ""
-    return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
-
-
-def _failed_episodes(connection: sqlite3.Connection, run_id: int) -> int:
-    """Return how many rows of a run are episodes without traces: such a row is named as its episode."""
-    sql = """
-        select count(*) from trajectories
-        where run_id = ? and success is null and ok = 0 and turns = 0 and uid = episode_id
-    """
-    return int(connection.execute(sql, (run_id,)).fetchone()[0])
 
 
 def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
