@@ -57,6 +57,13 @@ def group_url(datasette: Datasette, database: str, group: int, pairs: Iterable[t
     return own_url(datasette, database, f"group/{int(group)}", pairs)
 
 
+def prompt_url(
+    datasette: Datasette, database: str, run: int, prompt: int, pairs: Iterable[tuple[str, Any]] = ()
+) -> str:
+    """Return the address of the page of a prompt over all steps of a run; `pairs` choose a split, an environment."""
+    return own_url(datasette, database, f"prompt/{int(run)}/{int(prompt)}", pairs)
+
+
 def trajectory_url(
     datasette: Datasette,
     database: str,

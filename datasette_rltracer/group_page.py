@@ -16,6 +16,7 @@ from .addresses import (
     group_url,
     integer,
     place,
+    prompt_url,
     row_url,
     step_url,
     table_url,
@@ -155,7 +156,7 @@ def _beside_context(bench: Workbench, beside: Answer) -> dict[str, Any]:
         "beside_url": beside.sql_url,
         "step_url": _step_url(bench),
         "row_url": row_url(*where, "prompt_groups", bench.group["id"]),
-        "prompt_url": row_url(*where, "prompts", bench.group["prompt_id"]),
+        "prompt_url": _prompt_url(bench),
     }
 
 
@@ -237,3 +238,9 @@ def _step_url(bench: Workbench) -> str:
     own = {"run_id", "step", "step__isnull"}
     pairs = [pair for pair in bench.groups.pairs if pair[0] not in own]
     return step_url(bench.datasette, bench.database, bench.group["run_id"], bench.group["step"], pairs)
+
+
+def _prompt_url(bench: Workbench) -> str:
+    """Return the address of the group's prompt over all steps, in the split and environment of the group."""
+    kind = [(name, bench.group[name]) for name in ("split", "env")]
+    return prompt_url(bench.datasette, bench.database, bench.group["run_id"], bench.group["prompt_id"], kind)

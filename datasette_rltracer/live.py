@@ -46,6 +46,13 @@ select
 from trajectories where prompt_group_id = :group
 """
 
+PROMPT = """
+select
+    count(*) as trajectories, count(t.reward) as scored, sum(t.reward) as reward, sum(t.success) as successes,
+    sum(t.gone) as gone
+from prompt_groups g join trajectories t on t.prompt_group_id = g.id where g.prompt_id = :prompt and g.run_id = :run
+"""
+
 
 def routes() -> list[Route]:
     """Return the addresses of these answers and what gives them."""
@@ -54,6 +61,7 @@ def routes() -> list[Route]:
         (DATABASE + r"/live/run/(?P<run>\d+)$", run_state),
         (f"{DATABASE}/live{STEP_PATH}$", step_state),
         (DATABASE + r"/live/group/(?P<group>\d+)$", group_state),
+        (DATABASE + r"/live/prompt/(?P<run>\d+)/(?P<prompt>\d+)$", prompt_state),
     ]
 
 
@@ -82,6 +90,13 @@ async def group_state(datasette: Datasette, request: Request) -> Response:
     return _answer(await live_group(datasette, request, database, integer(request.url_vars["group"])))
 
 
+async def prompt_state(datasette: Datasette, request: Request) -> Response:
+    """Answer with the state of a prompt over all steps of a run."""
+    database = await permitted_index(datasette, request, "prompt_groups")
+    run, prompt = (integer(request.url_vars[name]) for name in ("run", "prompt"))
+    return _answer(await live_prompt(datasette, request, database, run, prompt))
+
+
 async def live_overview(datasette: Datasette, request: Request, database: str) -> dict[str, Any]:
     """Return the state of an index: `version`, `trajectories` and the `url` to ask again."""
     return await _state(datasette, request, database, "live", Query(RUNS))
@@ -103,6 +118,12 @@ async def live_step(
 async def live_group(datasette: Datasette, request: Request, database: str, group: int) -> dict[str, Any]:
     """Return the state of a prompt group, as `live_overview` does."""
     return await _state(datasette, request, database, f"live/group/{group}", Query(GROUP, {"group": group}))
+
+
+async def live_prompt(datasette: Datasette, request: Request, database: str, run: int, prompt: int) -> dict[str, Any]:
+    """Return the state of a prompt over all steps of a run, as `live_overview` does."""
+    query = Query(PROMPT, {"run": run, "prompt": prompt})
+    return await _state(datasette, request, database, f"live/prompt/{run}/{prompt}", query)
 
 
 async def _state(datasette: Datasette, request: Request, database: str, path: str, query: Query) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from datasette.utils.asgi import Base400, Forbidden, NotFound, Request, Response
 
 from .access import permitted_index_at, permitted_indexes
-from .addresses import group_url, overview_url, run_url, step_url, trajectory_url
+from .addresses import group_url, overview_url, prompt_url, run_url, step_url, trajectory_url
 from .bounds import ask
 from .browse_config import browse_url, browsed_database
 from .edge import HEADERS
@@ -83,6 +83,22 @@ async def no_group(datasette: Datasette, database: str, group: int) -> NotThere:
         ("prompt_groups", "prompt group", group),
         lambda number: group_url(datasette, database, number),
     )
+
+
+async def no_prompt(datasette: Datasette, database: str, run: int, prompt: int) -> NotThere:
+    """Return what to raise for a prompt that a run has not: its first, its last and the nearest ones are named."""
+
+    def find(connection: sqlite3.Connection) -> tuple[tuple[str] | None, Places]:
+        name = connection.execute("select substr(name, 1, 200) from runs where id = ?", (run,)).fetchone()
+        query = NEAREST.format(table="prompt_groups", column="prompt_id", where="run_id = :run")
+        return name, connection.execute(query, {"run": run, "asked": prompt}).fetchone()
+
+    name, found = await ask(datasette, database, find)
+    if name is None:
+        return await no_run(datasette, database, run)
+    ways = nearest(found, lambda number: (f"prompt {number}", prompt_url(datasette, database, run, number)))
+    ways.append((f"the hardest prompts of {plain(name[0])}", f"{run_url(datasette, database, run)}#hardest"))
+    return NotThere(f"The run {plain(name[0])} has no prompt {prompt}.", database, ways)
 
 
 async def no_trajectory(datasette: Datasette, database: str, trajectory: int) -> NotThere:

@@ -13,7 +13,7 @@ from rltracer_sqlite.index.states import COMPLETE, state_words
 
 from . import charts, compat
 from .access import permitted_index
-from .addresses import DATABASE, group_url, integer, place, row_url, run_url, step_url, table_url
+from .addresses import DATABASE, integer, place, prompt_url, row_url, run_url, step_url, table_url
 from .drawings import rate_bar
 from .edge import Route
 from .filter_names import refuse_unknown_options
@@ -89,12 +89,14 @@ def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer
 
 
 def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dict[str, Any]:
-    where = (datasette, database)
+    where, scored = (datasette, database), [("run_id", run), ("scored__gt", 0)]
     return {
         "silent_url": table_url(*where, "prompt_groups", run_id=run, zero_variance=1),
         "row_url": row_url(*where, "runs", run),
         "steps_url": table_url(*where, "steps", run_id=run),
         "groups_url": table_url(*where, "prompt_groups", run_id=run),
+        "hardest_url": table_url(*where, "prompt_pass_rates", [*scored, ("_sort", "pass_rate")]),
+        "easiest_url": table_url(*where, "prompt_pass_rates", [*scored, ("_sort_desc", "pass_rate")]),
         "failed_url": table_url(*where, "trajectories", [("error_type__notnull", 1)], run_id=run),
         **pager(start, STEPS_ON_A_PAGE, lambda first: run_url(*where, run, start=first)),
     }
@@ -150,12 +152,12 @@ def _prompts(datasette: Datasette, database: str, run: int, found: Answer) -> li
     return [
         {
             **row,
-            # Under this selection the neighbours of a group are the same prompt at other steps.
-            "url": group_url(
+            "url": prompt_url(
                 datasette,
                 database,
-                row["latest_group"],
-                [("run_id", run), ("prompt_id", row["prompt_id"]), ("_sort", "step")],
+                run,
+                row["prompt_id"],
+                [("split", row["split"]), ("env", row["env"])],
             ),
             "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import empty_query
+from rltracer_sqlite.index.over_steps import EASIER_HALF, HARDER_HALF, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
 from rltracer_sqlite.index.states import FAILED, IS_EMPTY, STEPS_AMISS
@@ -80,27 +81,6 @@ from listed l left join rewards v on v.env is l.env and v.split is l.split
 order by l.trajectories desc, l.env, l.split
 """
 
-# Of prompts with the same pass rate the one with more trajectories says more. Each leads to its latest group. No
-# prompt is in both lists: where there are few, the harder half is in one and the easier half in the other.
-PROMPTS = """
-with ranked as (
-    select
-        prompt_id, env, split, count(distinct step) as steps, sum(trajectories) as trajectories, sum(scored) as scored,
-        sum(successes) as successes, sum(successes) * 1.0 / sum(scored) as pass_rate, max(id) as latest_group,
-        count(*) over () as listed,
-        row_number() over (
-            order by sum(successes) * 1.0 / sum(scored), sum(scored) desc, prompt_id, env, split
-        ) as place
-    from prompt_groups where run_id = :run_id and scored > 0 group by split, env, prompt_id
-)
-select
-    prompt_id,
-    (select substr(preview, 1, 400) from prompts p where p.id = prompt_id) as preview, env, split, steps, trajectories,
-    scored, successes, pass_rate, latest_group, listed
-from ranked where place {half} min({most}, (listed + 1) / 2)
-order by pass_rate{order}, scored desc, prompt_id, env, split limit {most}
-"""
-
 # Few trajectories have an error. The sign before run_id keeps the planner to their index; as a sign takes the type of
 # the column away as well, the number has to be cast.
 ERRORS = """
@@ -121,10 +101,19 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
         "steps": STEPS.format(size=STEPS_ON_A_PAGE, start=start),
         "empty": EMPTY.format(size=STEPS_ON_A_PAGE, start=start),
         "envs": ENVS.format(most=MOST_ENVS),
-        "hardest": PROMPTS.format(half="<=", order="", most=MOST_PROMPTS),
-        "easiest": PROMPTS.format(half=">", order=" desc", most=MOST_PROMPTS),
         "errors": ERRORS.format(most=MOST_ERRORS),
         "problems": PROBLEMS.format(most=MOST_PROBLEMS),
         "files": FILES_AMISS.format(most=MOST_PROBLEMS),
     }
-    return {name: Query(text, {"run_id": run}) for name, text in texts.items()}
+    return {**{name: Query(text, {"run_id": run}) for name, text in texts.items()}, **_prompts(run)}
+
+
+def _prompts(run: int) -> dict[str, Query]:
+    """Return the queries for the hardest and the easiest prompts over all steps.
+
+    No prompt is in both lists: where there are few, the harder half is in one and the easier half in the other.
+    """
+    return {
+        "hardest": Query(*ranked_query(run, MOST_PROMPTS, places=HARDER_HALF)),
+        "easiest": Query(*ranked_query(run, MOST_PROMPTS, is_easiest=True, places=EASIER_HALF)),
+    }

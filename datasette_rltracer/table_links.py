@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from rltracer_sqlite.amounts import plural
 
-from .addresses import group_url, run_url, static_url, step_url, table_url, trajectory_url
+from .addresses import group_url, prompt_url, run_url, static_url, step_url, table_url, trajectory_url
 from .indexes import is_known_index, is_rollout_index
 from .selection import at
 from .text import visible
@@ -65,6 +65,19 @@ def _group(key: str) -> Address:
     return _numbered(lambda datasette, database, row, group: group_url(datasette, database, group), key)
 
 
+def _prompt() -> Address:
+    """Return a function from a row of a prompt in a run to its page over all steps, of the row's split and env."""
+
+    def address(datasette: Datasette, database: str, row: TableRow) -> str | None:
+        run, prompt = _value(row, "run_id"), _value(row, "prompt_id")
+        if not isinstance(run, int) or not isinstance(prompt, int):
+            return None
+        pairs = [(name, _value(row, name)) for name in ("split", "env")]
+        return prompt_url(datasette, database, run, prompt, pairs)
+
+    return address
+
+
 def _trajectory(key: str) -> Address:
     return _numbered(lambda datasette, database, row, number: trajectory_url(datasette, database, number), key)
 
@@ -90,6 +103,7 @@ OF_A_RUN = (
     "prompt_pass_rates", "step_summary", "tool_use", "unread_steps", "run_problems", "prompt_windows",
     "window_summary", "prompt_changes",
 )  # fmt: skip
+OF_A_PROMPT = ("prompt_pass_rates", "prompt_windows", "prompt_changes")
 OF_A_STEP = (
     "prompt_groups", "trajectories", "shards", "step_values", "step_summary", "tool_use", "unread_steps",
     "run_problems",
@@ -115,9 +129,7 @@ LINKS: Mapping[tuple[str, str], Address] = {
     ("prompt_groups", "group_id"): _group("id"),
     ("prompt_groups", "trajectories"): _filtered("trajectories", prompt_group_id="id"),
     ("prompts", "preview"): _filtered("prompt_groups", prompt_id="id"),
-    ("prompt_pass_rates", "preview"): _filtered(
-        "prompt_groups", prompt_id="prompt_id", run_id="run_id", split="split", env="env"
-    ),
+    **{(view, column): _prompt() for view in OF_A_PROMPT for column in ("prompt_id", "preview")},
     ("trajectories", "id"): _trajectory("id"),
     ("trajectories", "uid"): _trajectory("id"),
     ("trajectories", "preview"): _trajectory("id"),

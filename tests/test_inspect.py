@@ -164,11 +164,20 @@ def test_the_best_and_the_worst_of_all_steps_are_told_with_their_step_and_split(
     *_, best, worst = rltracer("inspect", database, "--prompt", 14).stdout.splitlines()
     of_prompt = "prompt_group_id in (select id from prompt_groups where prompt_id = 14)"
     for line, which, reward in ((best, "best", "max(reward)"), (worst, "worst", "min(reward)")):
-        told = re.fullmatch(rf"  {which} of all: trajectory (\d+), reward (\S+), step (\d+), train", line)
+        told = re.fullmatch(
+            rf"  {which} of all: trajectory (\d+), reward (\S+) \(as (\d+) others\), step (\d+), train", line
+        )
         assert told, line
         assert told[2] == f"{value(database, f'select {reward} from trajectories where {of_prompt}'):.3f}"
         facts = rows(database, f"select reward, step, {of_prompt} from trajectories where id = {told[1]}")[0]
-        assert (f"{facts[0]:.3f}", str(facts[1]), facts[2]) == (told[2], told[3], 1)
+        assert (f"{facts[0]:.3f}", str(facts[1]), facts[2]) == (told[2], told[4], 1)
+        same = f"select count(*) - 1 from trajectories where {of_prompt} and reward = {facts[0]}"
+        assert value(database, same) == int(told[3])
+
+
+def test_equal_rewards_have_no_best_and_no_worst(demo: Path) -> None:
+    lines = rltracer("inspect", demo / "x.sqlite", "--prompt", 9).stdout.splitlines()
+    assert lines[-1] == "  no best or worst of all: all 16 rewards are 0.000"
 
 
 def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:

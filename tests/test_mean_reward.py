@@ -96,7 +96,9 @@ def test_python_has_the_number(database: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "count"), [("", 1), ("run/1", 3), ("step/1/1", 2), ("group/1", 1)], ids=["runs", "run", "step", "group"]
+    ("page", "count"),
+    [("", 1), ("run/1", 4), ("step/1/1", 2), ("group/1", 1), ("prompt/1/1", 2)],
+    ids=["runs", "run", "step", "group", "prompt"],
 )
 @pytest.mark.asyncio
 async def test_the_pages_say_it(database: Path, page: str, count: int) -> None:

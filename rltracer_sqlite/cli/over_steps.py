@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def over_steps(adapter: IndexedAdapter, asked: str, among: Among, as_json: bool) -> Iterator[str]:
     """Yield the groups of a prompt in the order of their steps; of a run's folder every step is read first."""
-    from ..index.lists import groups_of_prompts
+    from ..index.over_steps import groups_of_prompts
 
     _read_all(adapter, among)
     meant = chosen(adapter, asked, among)
@@ -49,17 +49,25 @@ def _prompt_lines(groups: list[dict[str, Any]], scored: str, width: int) -> Iter
         ends = f"{identity(group['best']):>7}  {identity(group['worst']):>7}"
         place = f"{step_words(group['step']):9}  {cell(group['split'], 5)}"
         yield cut(f"  {place}  {counts(group, has_unscored)}  {rates}  {ends}", width)
-    rewarded = [group for group in groups if group["best"] is not None]
-    if rewarded:
-        best = max(rewarded, key=lambda group: group["reward_max"])
-        worst = min(rewarded, key=lambda group: group["reward_min"])
-        yield from wrapped(printable(f"  best {_end(best, 'best', 'reward_max')}"), width)
-        yield from wrapped(printable(f"  worst {_end(worst, 'worst', 'reward_min')}"), width)
+    for line in _end_lines(groups):
+        yield from wrapped(printable(f"  {line}"), width)
 
 
-def _end(group: dict[str, Any], which: str, reward: str) -> str:
-    split = "" if group["split"] is None else f", {group['split']}"
-    return f"of all: trajectory {group[which]}, reward {decimal(group[reward])}, {step_words(group['step'])}{split}"
+def _end_lines(groups: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield which trajectory of all steps is the best and which the worst, and how many are as good or as bad."""
+    from ..index.over_steps import ends_of
+
+    ends = ends_of(groups)
+    if ends is None:
+        return
+    if ends[0].reward == ends[1].reward:
+        count, reward = ends[0].same, decimal(ends[0].reward)
+        yield f"no best or worst of all: {f'all {count:,} rewards are' if count > 1 else 'the only reward is'} {reward}"
+        return
+    for which, end in zip(("best", "worst"), ends, strict=True):
+        split = "" if end.split is None else f", {end.split}"
+        reward = f"{decimal(end.reward)}{end.others}"
+        yield f"{which} of all: trajectory {end.trajectory}, reward {reward}, {step_words(end.step)}{split}"
 
 
 def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, as_json: bool) -> Iterator[str]:
@@ -67,7 +75,7 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
 
     Raises SourceError where no prompt is scored.
     """
-    from ..index.lists import ranked_prompts
+    from ..index.over_steps import ranked_prompts
     from ..sources.base import SourceError
 
     _read_all(adapter, among)

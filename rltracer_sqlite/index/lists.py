@@ -24,6 +24,15 @@ class Among:
         """Whether nothing is left out."""
         return self.split is None and self.env is None
 
+    @property
+    def given(self) -> dict[str, str]:
+        """The split and the environment that are chosen, by the names of their columns."""
+        return {name: value for name, value in (("split", self.split), ("env", self.env)) if value is not None}
+
+    def condition(self, row: str) -> str:
+        """Return the SQL condition for a row of this name, with `given` as its parameters."""
+        return " and ".join(f"{row}.{name} is :{name}" for name in self.given) or "1 = 1"
+
     def asked(self, **others: Any) -> dict[str, Any]:
         """Return the parameters of a question with `SPLIT` and `ENV`."""
         return {"split": self.split, "env": self.env, **others}
@@ -159,61 +168,6 @@ def count_gone(
         parameters,
     ).fetchone()
     return int(found[0]), int(found[1])
-
-
-def groups_of_prompts(
-    connection: sqlite3.Connection, run_id: int, numbers: Sequence[int], among: Among = ALL
-) -> list[dict[str, Any]]:
-    """Return a row per step and split of the prompts of these numbers, prompt by prompt.
-
-    `best` and `worst` are ids of trajectories, the first and the last of a group's page by their rewards; None where
-    none has a reward.
-    """
-    rows = table_rows(
-        connection,
-        f"""
-        with rated as (
-            select p.id as prompt_id, p.key, p.task, p.preview, g.split, g.step, t.success, t.reward,
-                iif(t.reward is null, null, first_value(t.id) over (best_first)) as best,
-                iif(t.reward is null, null, first_value(t.id) over (worst_first)) as worst
-            from prompts p join prompt_groups g on g.prompt_id = p.id join trajectories t on t.prompt_group_id = g.id
-            where p.id in (select value from json_each(:numbers)) and g.run_id = :run and {SPLIT} and {ENV}
-            window best_first as (
-                partition by p.id, g.step, g.split order by t.reward is null, t.reward desc, t.id
-            ), worst_first as (partition by p.id, g.step, g.split order by t.reward is null, t.reward, t.id desc)
-        )
-        select prompt_id, key, task, step, split, count(*) as trajectories,
-            count(success) as scored, ifnull(sum(success), 0) as successes, avg(success) as pass_rate,
-            count(reward) as rewarded, avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min,
-            max(best) as best, max(worst) as worst, preview
-        from rated group by prompt_id, step, split order by prompt_id, step is null, step, split
-        """,
-        among.asked(run=run_id, numbers=json.dumps(list(numbers))),
-    )
-    return list(map(with_key, rows))
-
-
-def ranked_prompts(
-    connection: sqlite3.Connection, run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False
-) -> tuple[list[dict[str, Any]], int, int]:
-    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, how many are scored, and
-    how many prompts there are.
-
-    A prompt of two splits is ranked in each. Of equal pass rates the most often scored comes first.
-    """
-    where = f"from prompt_pass_rates g where g.run_id = :run and {SPLIT} and {ENV}"
-    rows = table_rows(
-        connection,
-        f"""
-        select g.prompt_id, p.key, p.task, g.split, g.env, g.steps, g.trajectories, g.scored, g.successes,
-            g.pass_rate, g.preview
-        from (select * {where} and g.scored > 0) g join prompts p on p.id = g.prompt_id
-        order by g.pass_rate {"desc" if is_easiest else ""}, g.scored desc, g.prompt_id, g.split limit :limit
-        """,
-        among.asked(run=run_id, limit=limit),
-    )
-    counted = connection.execute(f"select total(g.scored > 0), count(*) {where}", among.asked(run=run_id)).fetchone()
-    return list(map(with_key, rows)), int(counted[0]), counted[1]
 
 
 def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL) -> list[int]:

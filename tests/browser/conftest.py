@@ -163,6 +163,8 @@ def places(folder: Path) -> dict[str, str]:
         "step": f"{base}/step/{sample}/4",
         "filtered step": f"{base}/step/{sample}/4?pass_rate__gte=0.25&_sort_desc=pass_rate",
         "group": f"{base}/group/{solved}",
+        "prompt": f"{base}/prompt/{sample}/14?split=train",
+        "unscored prompt": f"{base}/prompt/{sample}/22",
         "small group": f"{base}/group/{group}",
         "tools": f"{base}/trajectory/{shell}",
         **{uid: f"{base}/trajectory/{identity}" for uid, identity in identities.items()},

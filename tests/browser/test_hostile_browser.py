@@ -10,7 +10,7 @@ from .conftest import HARM
 
 BASE = "/-/rltracer/hostile"
 LISTS = [
-    "/", "/run/1", "/run/1/charts", "/step/1/1", "/group/1", "/search?q=alert", "/export?_preview=sft",
+    "/", "/run/1", "/run/1/charts", "/step/1/1", "/group/1", "/prompt/1/1", "/search?q=alert", "/export?_preview=sft",
     f"/search?q=img&success={HARM}&split={HARM}", f"/step/1/1?env={HARM}", "/compare?a=1&b=2",
 ]  # fmt: skip
 ASK = "select id from trajectories where uid <> 'messages'"

@@ -8,11 +8,11 @@ import pytest
 
 AXE = Path(__file__).parent / "axe.min.js"
 PAGES = [
-    "overview", "run", "small run", "charts", "step", "filtered step", "group", "small group", "tools", "branched",
-    "thought", "failed", "counted", "raw", "found", "tokens", "compare", "search", "empty search", "export", "browse",
-    "browse run", "missing",
+    "overview", "run", "small run", "charts", "step", "filtered step", "group", "small group", "prompt",
+    "unscored prompt", "tools", "branched", "thought", "failed", "counted", "raw", "found", "tokens", "compare",
+    "search", "empty search", "export", "browse", "browse run", "missing",
 ]  # fmt: skip
-OF_TABLES = ("overview", "run", "step", "group")
+OF_TABLES = ("overview", "run", "step", "group", "prompt")
 OF_PROSE = ("thought", "counted", "raw")
 PRESSED = ("step", "group", "counted", "compare", "search", "export", "browse")
 WIDTHS = (360, 768, 1280, 2560)

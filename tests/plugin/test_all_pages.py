@@ -20,7 +20,7 @@ from .test_hostile import PAYLOADS, Elements, hostile_trace
 
 pytestmark = pytest.mark.asyncio
 BASE = "/-/rltracer/run"
-PAGES = ["/", "/run/1", "/step/1/1", "/group/1", "/trajectory/1", "/trajectory/1?view=raw"]
+PAGES = ["/", "/run/1", "/step/1/1", "/group/1", "/prompt/1/1", "/trajectory/1", "/trajectory/1?view=raw"]
 
 
 def denied(table):
@@ -40,7 +40,7 @@ async def test_a_page_needs_permission_to_view_the_trajectories(serve, page):
     [
         ("runs", "/"), ("steps", "/"), ("shards", "/"), ("prompts", "/run/1"), ("problems", "/run/1"),
         ("prompts", "/step/1/1"), ("prompt_groups", "/step/1/1"),
-        ("prompts", "/group/1"), ("prompt_groups", "/group/1"),
+        ("prompts", "/group/1"), ("prompt_groups", "/group/1"), ("prompts", "/prompt/1/1"), ("steps", "/prompt/1/1"),
     ],
 )  # fmt: skip
 async def test_a_page_needs_permission_to_view_what_it_lists(serve, table, page):
@@ -67,7 +67,7 @@ async def test_every_link_leads_somewhere(datasette, page):
         assert (await datasette.client.get(address)).status_code in (200, 302), address
 
 
-@pytest.mark.parametrize("page", PAGES[:4])
+@pytest.mark.parametrize("page", PAGES[:5])
 async def test_sql_is_linked_for_those_who_may_write_it(serve, page):
     assert links(await get(serve(), BASE + page), "SQL")
     datasette = serve(settings={"default_allow_sql": False})
@@ -109,7 +109,7 @@ async def test_names_that_mean_harm_are_only_text(tmp_path, text):
         "ok": 0, "reward": 1.0, "agent": name, f"rewards.{name}.score": 1.0, "group": name,
     }  # fmt: skip
     datasette = Datasette([str(make_index(tmp_path / "run.sqlite", [row, {**row, "reward": 0.0}]))])
-    for page in PAGES[:4]:
+    for page in PAGES[:5]:
         check_inert(await get(datasette, BASE + page))
 
 
@@ -136,7 +136,7 @@ def check_inert(page):
 async def test_filters_in_the_address_are_only_text(datasette, payload):
     for names in (("env", "start"), ("view", "message"), ("_sort",)):
         query = "&".join(f"{name}={payload}" for name in names)
-        for page in PAGES[1:5]:
+        for page in PAGES[1:6]:
             response = await datasette.client.get(f"{BASE}{page}?{query}")
             if response.status_code == 200:
                 check_inert(response.text)

@@ -15,6 +15,7 @@ from .conftest import TRACES, get
 
 pytestmark = pytest.mark.asyncio
 PLACES = {"": "live", "run/1": "live/run/1", "step/1/1": "live/step/1/1", "group/1": "live/group/1"}
+PLACES["prompt/1/2"] = "live/prompt/1/2"  # of all trajectories but the first
 
 
 async def state(datasette, place):
@@ -68,12 +69,14 @@ async def test_who_may_not_see_the_page_is_not_answered(folder, place):
         await get(datasette, f"/-/rltracer/run/{PLACES[place]}", 403)
 
 
-@pytest.mark.parametrize("path", ["live/run/x", "live/step/1", "live/group/x", "live/step/1/1.5"])
+@pytest.mark.parametrize("path", ["live/run/x", "live/step/1", "live/group/x", "live/step/1/1.5", "live/prompt/1"])
 async def test_other_addresses_are_none(datasette, path):
     await get(datasette, f"/-/rltracer/run/{path}", 404)
 
 
-@pytest.mark.parametrize("path", ["live/run/99", "live/step/1/none", "live/step/99/-3", "live/group/" + "9" * 19])
+@pytest.mark.parametrize(
+    "path", ["live/run/99", "live/step/1/none", "live/step/99/-3", "live/group/" + "9" * 19, "live/prompt/9/1"]
+)
 async def test_what_is_not_there_has_no_trajectories(datasette, path):
     response = await datasette.client.get(f"/-/rltracer/run/{path}")
     assert response.json()["trajectories"] == 0

@@ -11,7 +11,7 @@ from tests.layouts import append, append_torn
 from tests.watching import ALL, record
 
 from .conftest import get, traces, write_run
-from .html import links, query_of, sql_link, table_rows, words
+from .html import links, sql_link, table_rows, words
 from .rows import sql_rows, table_rows_of
 
 pytestmark = pytest.mark.asyncio
@@ -88,9 +88,16 @@ async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path
 async def test_hardest_and_easiest_prompts(datasette):
     page = await get(datasette, PAGE)
     hardest, easiest = (table_rows(page, name) for name in ("hardest", "easiest"))
-    assert [row[0].split()[0] for row in hardest] == ["hardmath", "middlingmath"]
+    assert [row[:1] + row[2:] for row in hardest] == [
+        ["hardprompt 3 · math · train", "0.000", "2"],
+        ["middlingprompt 2 · math · train", "0.500", "2"],
+    ]
     assert [row[1] for row in easiest] == ["1.000 8 of 8"]
     assert "2 of 3 scored prompts shown" in words(page)
+    assert words(page).count("1 of 4 prompts has no score by the success rule, and is in neither list.") == 1
+    for name, shown in (("hardest", 3), ("easiest", 1)):
+        [table] = links(page[page.index(f'id="{name}"') :], "as a table")[:1]
+        assert [row["prompt_id"] for row in await table_rows_of(datasette, table)][:1] == [shown]
 
 
 @pytest.mark.parametrize(("prompts", "hard", "easy"), [(1, 1, 0), (2, 1, 1), (19, 10, 9), (20, 10, 10), (25, 10, 10)])
@@ -143,12 +150,11 @@ async def test_thousands_of_equal_problems_hide_no_other_and_no_file(tmp_path):
     assert {row["shard_id"] for row in await table_rows_of(datasette, address)} == {1}
 
 
-async def test_a_prompt_leads_to_its_latest_group_among_its_own(datasette):
+async def test_a_prompt_leads_to_its_page_over_all_steps(datasette):
     page = await get(datasette, PAGE)
     address = links(page[page.index('id="hardest"') :], "hard")[0]
-    assert address.startswith("/-/rltracer/index/group/6?")
-    assert query_of(address) == {"run_id": "1", "prompt_id": "3", "_sort": "step"}
-    assert "group 2 of 2 in this run where prompt_id = 3, by step" in words(await get(datasette, address))
+    assert address == "/-/rltracer/index/prompt/1/3?split=train&env=math"
+    assert "train pass rate 0.000 0 of 8" in words(await get(datasette, address))
 
 
 async def test_errors_by_type_lead_to_their_trajectories(datasette):
@@ -172,9 +178,8 @@ async def test_the_sql_of_a_list_gives_exactly_its_rows(datasette, heading, colu
 async def test_the_sql_of_the_prompts_gives_exactly_them(datasette, heading):
     page = await get(datasette, PAGE)
     rows = await sql_rows(datasette, sql_link(page, heading))
-    assert [row["preview"] + row["env"] for row in rows] == [
-        row[0].split(" · ")[0] for row in table_rows(page, heading)
-    ]
+    told = [f"{row['preview']}prompt {row['prompt_id']} · {row['env']} · {row['split']}" for row in rows]
+    assert told == [row[0] for row in table_rows(page, heading)]
 
 
 async def test_a_run_without_anything_says_so(tmp_path):

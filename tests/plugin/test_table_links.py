@@ -56,6 +56,8 @@ OURS = "/-/rltracer/run"
         ("step_summary", "step", "/step/1/1"),
         ("tool_use", "step", "/step/1/1"),
         ("prompt_pass_rates", "run_id", "/run/1"),
+        ("prompt_pass_rates", "prompt_id", "/prompt/1/1?split=train&amp;env=counting"),
+        ("prompt_windows", "preview", "/prompt/1/1?split=train&amp;env=counting"),
     ],
 )
 async def test_a_cell_that_names_something_leads_to_its_page(datasette, path, column, address):

@@ -39,6 +39,7 @@ ROUTES: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{OWN}/step/1/1", (*LISTED, "prompts", "prompt_groups", "problems")
     ),
     "/group/(?P<id>)": (f"{OWN}/group/1", ("trajectories", "runs", "shards", "prompts", "prompt_groups")),
+    "/prompt/(?P<run>)/(?P<prompt>)": (f"{OWN}/prompt/1/1", (*LISTED, "prompts", "prompt_groups")),
     "/trajectory/(?P<id>)": (f"{OWN}/trajectory/1", READ),
     "/trajectory/(?P<id>).json": (f"{OWN}/trajectory/1.json", READ),
     "/trajectory/(?P<id>)/record": (f"{OWN}/trajectory/1/record", READ),
@@ -53,6 +54,7 @@ ROUTES: dict[str, tuple[str, tuple[str, ...]]] = {
     "/live/run/(?P<run>)": (f"{OWN}/live/run/1", LISTED),
     "/live/step/(?P<run>)/(?P<step>)": (f"{OWN}/live/step/1/1", ("trajectories", "steps")),
     "/live/group/(?P<group>)": (f"{OWN}/live/group/1", ("trajectories", "prompt_groups")),
+    "/live/prompt/(?P<run>)/(?P<prompt>)": (f"{OWN}/live/prompt/1/1", ("trajectories", "prompt_groups")),
     "": ("/-/rltracer", (*LISTED, "problems")),
     "/browse": (f"{OWN}/browse", (*LISTED, "problems")),
     "/browse/(?P<run>)": (f"{OWN}/browse/~2E", (*LISTED, "problems")),
@@ -194,7 +196,17 @@ async def test_t41_nothing_of_a_private_index_shows_elsewhere(serve):
 
 async def test_t41_a_private_database_answers_the_same_whatever_it_holds(serve):
     datasette = serve({"concealed": {"allow": ONLY_ROOT}}, "concealed")
-    for path in ("/", "/run/1", "/run/99", "/trajectory/1", "/trajectory/99", "/search?q=x", "/export", "/group/1"):
+    for path in (
+        "/",
+        "/run/1",
+        "/run/99",
+        "/trajectory/1",
+        "/trajectory/99",
+        "/search?q=x",
+        "/export",
+        "/group/1",
+        "/prompt/1/1",
+    ):
         assert (await asked(datasette, f"/-/rltracer/concealed{path}")).status_code == 403
 
 

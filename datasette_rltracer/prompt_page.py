@@ -1,0 +1,250 @@
+"""The page of a prompt over all steps of its run: its text, how its pass rate moves, its best and its worst answer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datasette.utils.asgi import Request, Response
+
+from rltracer_sqlite.index.lists import Among, count_gone
+from rltracer_sqlite.index.over_steps import End, ends_of
+from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.index.states import amiss
+
+from .access import permitted_index
+from .addresses import (
+    DATABASE,
+    compare_url,
+    export_url,
+    group_url,
+    integer,
+    place,
+    prompt_url,
+    row_url,
+    run_url,
+    step_url,
+    table_url,
+    trajectory_url,
+)
+from .bounds import ask
+from .drawings import rate_bar, spark
+from .edge import Route
+from .filter_names import refuse_unknown_options
+from .filter_values import missing_names
+from .frame import pager, render, trail
+from .group_records import LAST_WORDS_LIMIT, read_records
+from .group_rows import ending_words
+from .live import live_prompt
+from .missing import no_prompt
+from .prompt_queries import page_queries
+from .queries import Answer, answers, bounded
+from .selection import Pair, at
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
+STEPS_ON_A_PAGE = 100
+CHOSEN_BY = ("split", "env")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A prompt of a run, and the split and environment that its page is narrowed to."""
+
+    datasette: Datasette
+    database: str
+    run: int
+    prompt: int
+    among: Among
+
+    @property
+    def where(self) -> tuple[Datasette, str]:
+        """The server and the index."""
+        return self.datasette, self.database
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The filters of the prompt's groups, as tables and pages of groups take them."""
+        return [("run_id", str(self.run)), ("prompt_id", str(self.prompt)), *self.among.given.items()]
+
+    def here(self, among: Among, start: int | None = None) -> str:
+        """Return the address of this page with another choice."""
+        return prompt_url(*self.where, self.run, self.prompt, [*among.given.items(), ("start", start)])
+
+
+def routes() -> list[Route]:
+    """Return the addresses of this page and what answers them."""
+    return [(DATABASE + r"/prompt/(?P<run>\d+)/(?P<prompt>\d+)$", prompt_page)]
+
+
+async def prompt_page(datasette: Datasette, request: Request) -> Response:
+    """Answer with a prompt over all steps of a run."""
+    database = await permitted_index(datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups")
+    refuse_unknown_options(request, (*CHOSEN_BY, "start"))
+    run, prompt = (integer(request.url_vars[name]) for name in ("run", "prompt"))
+    among = Among(*(request.args.get(name) or None for name in CHOSEN_BY))
+    chosen = Chosen(datasette, database, run, prompt, among)
+    live = await live_prompt(datasette, request, database, run, prompt)
+    head, kinds, steps, states, readable = await answers(
+        datasette, request, database, *page_queries(run, prompt, among)
+    )
+    if not head.rows:
+        raise await no_prompt(datasette, database, run, prompt)
+    row = head.rows[0]
+    context = {
+        "title": f"prompt {prompt}",
+        "trail": [*trail(datasette, database, (run, row["run"])), (chosen.here(among), f"prompt {prompt}")],
+        "live": live,
+        "row": row,
+        "missing": await _missing(chosen, request) if not steps.rows and not steps.interrupted else [],
+        "choices": _choices(chosen, kinds.rows),
+        "kinds": [len(kinds.rows), kinds.first(listed=0)["listed"]],
+        "envs": list(dict.fromkeys(kind["env"] for kind in kinds.rows if among.env in (None, kind["env"]))),
+        **_addresses(chosen),
+        **_steps_context(chosen, steps, place(request.args.get("start")) or 0),
+        "amiss": [said] if states.rows and (said := amiss(states.rows[0])) else [],
+        **await _ends_context(chosen, steps.rows, [one["id"] for one in readable.rows]),
+    }
+    return await render(datasette, request, database, "prompt.html", context)
+
+
+async def _missing(chosen: Chosen, request: Request) -> list[Any]:
+    """Return the names in the address that no group of the prompt has."""
+    fixed = [at("run_id", chosen.run), at("prompt_id", chosen.prompt)]
+    return await missing_names(chosen.datasette, request, chosen.database, "prompt_groups", fixed, CHOSEN_BY)
+
+
+def _choices(chosen: Chosen, kinds: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+    """Return (words, address, whether it is shown) of the splits and environments that a prompt is in.
+
+    None where it is in one only. What is not recorded cannot be chosen; it is shown among all.
+    """
+    if len(kinds) < 2:
+        return []
+    found = [Among(), *(Among(kind["split"], kind["env"]) for kind in kinds), chosen.among]
+    return [
+        (" · ".join(among.given.values()) or "all", chosen.here(among), among == chosen.among)
+        for among in dict.fromkeys(found)
+    ]
+
+
+def _addresses(chosen: Chosen) -> dict[str, Any]:
+    where = chosen.where
+    return {
+        "run_url": run_url(*where, chosen.run),
+        "row_url": row_url(*where, "prompts", chosen.prompt),
+        "table_url": table_url(*where, "prompt_groups", [*chosen.pairs, ("_sort", "step")]),
+        "rows_url": export_url(*where, "prompt_groups", chosen.pairs),
+        "problems_url": f"{run_url(*where, chosen.run)}#problems",
+    }
+
+
+def _steps_context(chosen: Chosen, found: Answer, start: int) -> dict[str, Any]:
+    """Return the rows of the steps of one page of the list, and what they come to in each split."""
+    rows = sorted(found.rows, key=_train_first)
+    return {
+        "list": found,
+        "count": len(rows),
+        "steps": [_step(chosen, row) for row in rows[start : start + STEPS_ON_A_PAGE]],
+        "numbered": len({row["step"] for row in rows if row["step"] is not None}),
+        "splits": [_total(list(rows_of)) for rows_of in _by_split(rows)],
+        **pager(start, STEPS_ON_A_PAGE, lambda first: chosen.here(chosen.among, first)),
+    }
+
+
+def _train_first(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what rows are ordered by: the step, and as on other pages train before the other splits."""
+    return row["step"] is None, row["step"] or 0, row["split"] != "train", row["split"] or ""
+
+
+def _by_split(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    found: dict[str | None, list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row["split"] != "train", row["split"] or "")):
+        found.setdefault(row["split"], []).append(row)
+    return list(found.values())
+
+
+def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the rows of one split come to."""
+    counted = {name: sum(row[name] for row in rows) for name in ("trajectories", "scored", "successes", "rewarded")}
+    total = sum(row["reward_mean"] * row["rewarded"] for row in rows if row["rewarded"])
+    points = [(row["step"], row["pass_rate"]) for row in rows if row["step"] is not None]
+    is_drawn = sum(rate is not None for _, rate in points) > 1
+    return {
+        **counted,
+        "split": rows[0]["split"],
+        "reward_mean": total / counted["rewarded"] if counted["rewarded"] else None,
+        "spark": spark(points, "pass rate of this prompt", 0, 1) if is_drawn else None,
+    }
+
+
+def _step(chosen: Chosen, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its links: to its group, and where the prompt has several in that step, to all of them."""
+    is_one = row["first_group"] == row["last_group"]
+    kind = [
+        at("run_id", chosen.run),
+        at("prompt_id", chosen.prompt),
+        at("step", row["step"]),
+        at("split", row["split"]),
+    ]
+    env = [("env", chosen.among.env)] if chosen.among.env is not None else []
+    return {
+        **row,
+        # Under this selection the neighbours of a group are the same prompt at other steps.
+        "url": group_url(*chosen.where, row["first_group"], [*chosen.pairs, ("_sort", "step")]),
+        "groups_url": None if is_one else table_url(*chosen.where, "prompt_groups", [*kind, *env]),
+        "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
+        "best_url": None if row["best"] is None else trajectory_url(*chosen.where, row["best"]),
+        "worst_url": None if row["worst"] is None else trajectory_url(*chosen.where, row["worst"]),
+    }
+
+
+async def _ends_context(chosen: Chosen, groups: Sequence[Mapping[str, Any]], readable: Sequence[int]) -> dict[str, Any]:
+    """Return the best and the worst trajectory with their last words, the prompt, and what cannot be opened."""
+    ends: Sequence[End] = ends_of(groups) or ()
+    where = chosen.where
+    numbers = list(dict.fromkeys(end.trajectory for end in ends))
+
+    def find(connection: sqlite3.Connection) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+        rows = [bounded(row) for number in numbers if (row := trajectory_row(connection, number))]
+        return rows, count_gone(connection, chosen.run, chosen.among, (), [chosen.prompt])
+
+    rows, gone = await ask(*where, find)
+    reads_words = sum(row["byte_length"] for row in rows) <= LAST_WORDS_LIMIT
+    prompt, words, why = await read_records(*where, None, numbers, reads_words)
+    if prompt is None:
+        prompt, _, why = await read_records(*where, None, readable, False)
+    known = {row["id"]: row for row in rows}
+    here = numbers[0] if numbers else readable[0] if readable else None
+    return {
+        "prompt": prompt,
+        "without_text": why,
+        "here": lambda **query: trajectory_url(*where, here or 0, **query),
+        "record_url": trajectory_url(*where, here, "/record") if here else None,
+        "gone": gone,
+        "is_level": len(ends) > 0 and ends[0].reward == ends[1].reward,
+        "ends": [
+            _end(chosen, which, end, known[end.trajectory], words.get(end.trajectory))
+            for which, end in zip(("best", "worst"), ends, strict=False)
+            if end.trajectory in known
+        ][: len(numbers)],
+        "has_words": any(words.values()),
+        "compare_url": compare_url(*where, *numbers) if len(numbers) == 2 and ends[0].reward > ends[1].reward else None,
+    }
+
+
+def _end(chosen: Chosen, which: str, end: End, row: dict[str, Any], words: Any) -> dict[str, Any]:
+    split = [] if end.split is None else [("split", end.split)]
+    return {
+        **row,
+        "which": which,
+        "same": end.same,
+        "others": end.others,
+        "url": trajectory_url(*chosen.where, end.trajectory),
+        "step_url": step_url(*chosen.where, chosen.run, end.step, split),
+        "ending": ending_words(row),
+        "last_words": words,
+    }

@@ -1,0 +1,152 @@
+"""Prompts over all steps of a run: one of them step by step, its best and its worst, the hardest and the easiest."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..amounts import plural
+from .lists import ALL, Among, table_rows, with_key
+
+# The best and the worst are the first and the last of a group's page; all trajectories of a prompt are read once.
+OVER_STEPS = """
+with rated as materialized (
+    select g.prompt_id, g.id as group_id, g.step, g.split, t.id, t.success, t.reward
+    from prompt_groups g join trajectories t on t.prompt_group_id = g.id
+    where g.prompt_id in (select value from json_each(:prompts)) and g.run_id = :run and {among}
+),
+counted as (
+    select prompt_id, step, split, count(*) as trajectories, count(success) as scored,
+        ifnull(sum(success), 0) as successes, avg(success) as pass_rate, count(reward) as rewarded,
+        avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min,
+        min(group_id) as first_group, max(group_id) as last_group
+    from rated group by prompt_id, step, split
+),
+ends as (
+    select c.prompt_id, c.step, c.split,
+        min(iif(r.reward = c.reward_max, r.id, null)) as best, sum(r.reward = c.reward_max) as best_count,
+        max(iif(r.reward = c.reward_min, r.id, null)) as worst, sum(r.reward = c.reward_min) as worst_count
+    from counted c join rated r on r.prompt_id = c.prompt_id and r.step is c.step and r.split is c.split
+    group by c.prompt_id, c.step, c.split
+)
+select c.prompt_id, p.key, p.task, c.step, c.split, c.trajectories, c.scored, c.successes, c.pass_rate, c.rewarded,
+    c.reward_mean, c.reward_max, c.reward_min, e.best, e.worst, e.best_count, e.worst_count, c.first_group,
+    c.last_group, substr(p.preview, 1, 400) as preview
+from counted c
+join ends e on e.prompt_id = c.prompt_id and e.step is c.step and e.split is c.split
+join prompts p on p.id = c.prompt_id
+order by c.prompt_id, c.step is null, c.step, c.split
+"""
+
+# Those that are listed are chosen first: their trajectories alone are asked for rewards. Of prompts with the same pass
+# rate the one with more scored trajectories says more.
+RANKED = """
+with ranked as (
+    select prompt_id, split, env, count(distinct step) as steps, sum(trajectories) as trajectories,
+        sum(scored) as scored, sum(successes) as successes,
+        sum(successes) * 1.0 / nullif(sum(scored), 0) as pass_rate,
+        count(*) over () as prompts, sum(sum(scored) > 0) over () as listed,
+        row_number() over (
+            order by sum(scored) = 0, sum(successes) * 1.0 / sum(scored), sum(scored) desc, prompt_id, split, env
+        ) as place
+    from prompt_groups g where g.run_id = :run and {among} group by split, env, prompt_id
+),
+chosen as (
+    select * from ranked where scored > 0 and {places}
+    order by pass_rate {direction}, scored desc, prompt_id, split, env limit {limit}
+),
+rewards as (
+    select c.place, count(t.reward) as rewarded, avg(t.reward) as reward_mean
+    from chosen c
+    cross join prompt_groups g
+        on g.prompt_id = c.prompt_id and g.split is c.split and g.env is c.env and g.run_id = :run
+    cross join trajectories t on t.prompt_group_id = g.id group by c.place
+)
+select c.prompt_id, p.key, p.task, c.split, c.env, c.steps, c.trajectories, c.scored, c.successes, c.pass_rate,
+    r.rewarded, r.reward_mean, substr(p.preview, 1, 400) as preview, c.listed, c.prompts
+from chosen c join prompts p on p.id = c.prompt_id left join rewards r on r.place = c.place
+order by c.pass_rate {direction}, c.scored desc, c.prompt_id, c.split, c.env
+"""
+HARDER_HALF, EASIER_HALF = (f"place {sign} min({{limit}}, (listed + 1) / 2)" for sign in ("<=", ">"))
+
+Query = tuple[str, dict[str, Any]]  # a question to an index, and its parameters
+
+
+class End(NamedTuple):
+    """The best or the worst trajectory of a prompt over the steps, by its reward."""
+
+    trajectory: int
+    reward: float
+    step: int | None
+    split: str | None
+    same: int  # how many trajectories have this reward, itself among them
+
+    @property
+    def others(self) -> str:
+        """How many others have the same reward, as it stands behind it: " (as 11 others)"; "" where none has."""
+        return f" (as {plural(self.same - 1, 'other')})" if self.same > 1 else ""
+
+
+def over_steps_query(run_id: int, numbers: Sequence[int], among: Among = ALL) -> Query:
+    """Return the query for the rows of `groups_of_prompts`."""
+    parameters = {**among.given, "run": run_id, "prompts": json.dumps(list(numbers))}
+    return OVER_STEPS.format(among=among.condition("g")), parameters
+
+
+def groups_of_prompts(
+    connection: sqlite3.Connection, run_id: int, numbers: Sequence[int], among: Among = ALL
+) -> list[dict[str, Any]]:
+    """Return a row per step and split of the prompts of these numbers, prompt by prompt.
+
+    `best` and `worst` are ids of trajectories, the first and the last of a group's page by their rewards; None where
+    none has a reward. `best_count` and `worst_count` are how many have that reward. `first_group` and `last_group`
+    are ids of prompt groups, equal where a row is of one.
+    """
+    return list(map(with_key, table_rows(connection, *over_steps_query(run_id, numbers, among))))
+
+
+def ends_of(groups: Sequence[Mapping[str, Any]]) -> tuple[End, End] | None:
+    """Return the best and the worst trajectory of all rows of a prompt, or None where none has a reward.
+
+    Of equal rewards the first of the best is meant, and the last of the worst of the first step that has it.
+    """
+    rewarded = [group for group in groups if group["best"] is not None]
+    if not rewarded:
+        return None
+    best = max(rewarded, key=lambda group: float(group["reward_max"]))
+    worst = min(rewarded, key=lambda group: float(group["reward_min"]))
+    return _end(rewarded, best, "best", "reward_max"), _end(rewarded, worst, "worst", "reward_min")
+
+
+def _end(groups: Sequence[Mapping[str, Any]], group: Mapping[str, Any], which: str, reward: str) -> End:
+    count = sum(other[f"{which}_count"] for other in groups if other[reward] == group[reward])
+    return End(group[which], group[reward], group["step"], group["split"], count)
+
+
+def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False, places: str = "1 = 1") -> Query:
+    """Return the query for the rows of `ranked_prompts`, those of HARDER_HALF or EASIER_HALF alone where one is given.
+
+    Each row has `listed`, how many prompts are scored, and `prompts`, how many there are.
+    """
+    text = RANKED.format(
+        among=among.condition("g"),
+        places=places.format(limit=int(limit)),
+        direction="desc" if is_easiest else "asc",
+        limit=int(limit),
+    )
+    return text, {**among.given, "run": run_id}
+
+
+def ranked_prompts(
+    connection: sqlite3.Connection, run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False
+) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, how many are scored, and
+    how many prompts there are; without a scored one the three are [], 0 and 0.
+
+    A prompt of two splits is ranked in each. Of equal pass rates the most often scored comes first.
+    """
+    rows = list(map(with_key, table_rows(connection, *ranked_query(run_id, limit, among, is_easiest))))
+    counts = [(row.pop("listed"), row.pop("prompts")) for row in rows]
+    return rows, *(counts[0] if counts else (0, 0))
