@@ -66,6 +66,7 @@ def demo_paths(database: Path) -> dict[str, str]:
             """
         )
         group = find(f"select prompt_group_id from trajectories where id = {failed}")
+        prompt = find(f"select prompt_id from prompt_groups where id = {group}")
         best = find(f"select id from trajectories where prompt_group_id = {group} order by reward desc, id")
         shell = find("select min(id) from trajectories where tool_calls > 3 and success = 1")
     base = "/-/rltracer/demo"
@@ -74,6 +75,7 @@ def demo_paths(database: Path) -> dict[str, str]:
         "run": f"{base}/run/1",
         "charts": f"{base}/run/1/charts",
         "step": f"{base}/step/1/8",
+        "prompt": f"{base}/prompt/1/{prompt}",
         "group": f"{base}/group/{group}",
         "trajectory": f"{base}/trajectory/{shell}",
         "branches": f"{base}/trajectory/{branched}",

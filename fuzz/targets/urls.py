@@ -115,7 +115,7 @@ def seeds() -> list[bytes]:
     addresses += [
         "/-/rltracer", f"{BASE}/run/1?start=0",
         f"{BASE}/step/1/1?start=0&_size=5&sort=pass_rate", f"{BASE}/step/1/none",
-        f"{BASE}/group/1?words=2&start=0",
+        f"{BASE}/group/1?words=2&start=0", f"{BASE}/prompt/1/2?split=train&env=counting&start=0",
         f"{BASE}/run/1/charts/pass_rate.json?_window=2&split=train&env=counting&step=1",
         f"{BASE}/search?q=gasket&start=0",
         f"{BASE}/compare?a=1&b=2&a_branch=1&b_branch=1&again=1",

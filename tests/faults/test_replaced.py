@@ -101,7 +101,13 @@ async def check_pages(database: Path, is_lost: bool) -> None:
     for page in ("trajectory/1", "trajectory/1?view=raw", "trajectory/1?view=tokens", "trajectory/1.json"):
         response = await datasette.client.get(pages + page)
         assert response.status_code in ((404, 409, 422, 403) if is_lost else (200, 404, 409, 422)), response.text
-    for page in (f"{pages}run/1", f"{pages}group/1", f"{pages}search?q=a*", "/x/trajectories.sft?run_id=1"):
+    for page in (
+        f"{pages}run/1",
+        f"{pages}group/1",
+        f"{pages}prompt/1/1",
+        f"{pages}search?q=a*",
+        "/x/trajectories.sft?run_id=1",
+    ):
         assert (await datasette.client.get(page)).status_code < 500
 
 

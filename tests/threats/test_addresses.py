@@ -48,6 +48,7 @@ ASKED = {
     "/run/1": ("start", *CHARTS),
     "/step/1/1": ("start", "_size", "pass_rate__gt", "env", "_sort"),
     "/group/1": (*READING, *FILTERS),
+    "/prompt/1/1": ("split", "env", "start"),
     "/trajectory/1": (*READING, *FILTERS),
     "/trajectory/1.json": (*READING, *FILTERS),
     "/trajectory/1/record": (*READING, *FILTERS),
@@ -104,7 +105,7 @@ async def test_t20_each_link_of_a_page_carries_its_filters_so_they_are_bounded(
 @pytest.mark.asyncio
 async def test_t20_odd_numbers_and_ids_are_answered(datasette: Datasette) -> None:
     for path in (f"/run/{'9' * 30}", "/step/1/-0", "/step/1/99999999999999999999", "/trajectory/00001",
-                 "/t/%00/%0d%0a", "/t/run/..%2f..%2fetc", "/group/٣"):  # fmt: skip
+                 "/t/%00/%0d%0a", "/t/run/..%2f..%2fetc", "/group/٣", f"/prompt/1/{'9' * 30}"):  # fmt: skip
         response = await datasette.client.get(OWN + path, follow_redirects=True)
         assert response.status_code in (200, 400, 404), path
 
