@@ -185,8 +185,11 @@ ENDLESS = "with recursive n(x) as (values (1) union all select x + 1 from n) sel
 @pytest.mark.threat("T14")
 async def test_a_query_that_takes_too_long_costs_only_its_list(serve, monkeypatch):
     monkeypatch.setattr(run_queries, "ERRORS", ENDLESS)
+    monkeypatch.setattr(run_queries, "ranked_query", lambda *_, **__: (ENDLESS, {}))
     page = words(await get(serve(settings={"sql_time_limit_ms": 200}), BASE + "/run/1"))
-    assert "Errors by type not shown: the query took longer than this server allows" in page
+    for title in ("Errors by type", "Hardest prompts over all steps"):
+        assert f"{title} not shown: the query took longer than this server allows" in page
+    assert not re.search("No trajectory of this run|No prompt of this run|There is only this", page)
     assert "Steps 1 step ·" in page
 
 
