@@ -17,7 +17,7 @@ from rltracer_sqlite import list_runs
 from rltracer_sqlite.analysis import Selection, analyse_run
 from rltracer_sqlite.charts import Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
 from rltracer_sqlite.index.lists import Among, group_facts, numbers_of_prompts, run_facts, step_facts
-from rltracer_sqlite.index.over_steps import groups_of_prompts
+from rltracer_sqlite.index.over_steps import groups_of_prompts, ranked_prompts
 from rltracer_sqlite.index.statistics import apply_success
 from tests.commands import rltracer
 from tests.index_factory import make_index
@@ -110,6 +110,9 @@ def test_lists_and_tables(rows: list[dict[str, Any]]) -> None:
                 numbers = numbers_of_prompts(connection, run, None, among)
                 for fact in groups_of_prompts(connection, run, numbers, among):
                     keys = {**chosen, "split": fact["split"], "step": fact["step"], "prompt": fact["prompt_id"]}
+                    is_plain(connection, fact, of_prompt, run_id=run, **keys)
+                for fact in ranked_prompts(connection, run, 100, among)[0]:
+                    keys = {"split": fact["split"], "env": fact["env"], "prompt": fact["prompt_id"]}
                     is_plain(connection, fact, of_prompt, run_id=run, **keys)
 
 

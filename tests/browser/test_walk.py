@@ -38,6 +38,20 @@ def test_from_all_runs_to_an_export(open_page, places, script):
     download_what_was_found(page)
 
 
+@pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without JavaScript"])
+def test_the_hardest_prompt_has_its_best_beside_its_worst(open_page, places, script):
+    page = open_page(places["run"], script=script)
+    page.locator("[data-part=hardest] td a").first.click()
+    on(page, r"/prompt/\d+/\d+\?split=train&env=")
+    figures = page.locator("[data-part=ends] tbody tr")
+    assert [one.split()[0] for one in figures.all_inner_texts()] == ["best", "worst"]
+    if script:
+        press(page, "c", r"/compare\?a=\d+&b=\d+")
+    else:
+        follow(page, "compare the best with the worst", r"/compare\?a=\d+&b=\d+")
+    assert "Here they part" in page.locator("main").inner_text()
+
+
 def look_through_the_lens(page):
     follow(page, "tokens", r"view=tokens")
     assert "branch=2" in page.url

@@ -226,6 +226,17 @@ async def test_a_name_that_the_page_does_not_know_is_refused(datasette, asked):
     assert "This page has no option" in await get(datasette, f"{PAGE}/1?{asked}", 400)
 
 
+async def test_without_steps_splits_and_environments_nothing_is_said_of_them(tmp_path):
+    bare = {"step": None, "split": None, "env": None}
+    rows = [{**bare, "reward": 1.0}, {**bare, "reward": 0.0}]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    [address, *_] = links(await get(datasette, "/-/rltracer/index/run/1"), "2 + 2?")
+    assert address == f"{PAGE}/1"
+    page = await get(datasette, address)
+    assert "Prompt 1 pass rate 0.500 1 of 2 · mean reward 0.500 success is reward ≥ 1" in words(page)
+    assert rows_of(page) == [["no step", "–", "0.500 1 of 2", "0.500", "1.000 1", "0.000 2"]]
+
+
 async def test_many_steps_come_in_pages_and_the_ends_are_of_all(tmp_path):
     rows = ({"step": step, "reward": step / 130} for step in range(130))
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])

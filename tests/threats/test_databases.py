@@ -29,8 +29,9 @@ from tests.plugin.conftest import traces, write_run
 ENDLESS = "with recursive n(i) as (values (1) union all select i + 1 from n)"
 PAGES = (
     "/", "/run/1", "/step/1/1", "/group/1", "/group/2", "/prompt/1/2", "/trajectory/1", "/trajectory/2?view=raw",
-    "/trajectory/1.json", "/trajectory/1?view=tokens", "/trajectory/1/record", "/compare?a=2&b=3", "/compare?group=2", "/search?q=pick",
-    "/export?_preview=sft", "/run/1/charts", "/run/1/charts/reward.json", "/run/1/charts/difficulty.json",
+    "/trajectory/1.json", "/trajectory/1?view=tokens", "/trajectory/1/record", "/compare?a=2&b=3", "/compare?group=2",
+    "/search?q=pick", "/export?_preview=sft", "/run/1/charts", "/run/1/charts/reward.json",
+    "/run/1/charts/difficulty.json",
 )  # fmt: skip
 
 
