@@ -61,7 +61,6 @@ def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | Non
     from ..index.elsewhere import OF_PROMPTS, Groups, asked_for
     from ..index.lists import numbers_of_prompts
     from ..index.meant import NUMBER, prompts_meant
-    from ..index.over_steps import groups_of_prompts
 
     connection, run_id = adapter.connection, adapter.run_id
     meant = prompts_meant(connection, run_id, asked)
