@@ -99,7 +99,7 @@ async def group_page(datasette: Datasette, request: Request) -> Response:
     """Answer with a prompt group."""
     database = await permitted_index(datasette, request, "runs", "shards", "prompts", "prompt_groups")
     identity = integer(request.url_vars["id"])
-    live = await live_group(datasette, request, database, identity)
+    live = await live_group(datasette, database, identity)
     [found] = await answers(datasette, request, database, Query(GROUP, {"group": identity}))
     if not found.rows:
         raise await no_group(datasette, database, identity)

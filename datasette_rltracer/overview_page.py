@@ -88,7 +88,7 @@ async def overview_page(datasette: Datasette, request: Request) -> Response:
     database = await permitted_index(datasette, request, "runs", "steps", "shards")
     refuse_unknown_options(request, ("start",))
     start = place(request.args.get("start")) or 0
-    live = await live_overview(datasette, request, database)
+    live = await live_overview(datasette, database)
     runs, count = await answers(
         datasette, request, database, runs_query(start), Query("select count(*) as runs from runs")
     )

@@ -87,7 +87,7 @@ async def prompt_page(datasette: Datasette, request: Request) -> Response:
     run, prompt = (integer(request.url_vars[name]) for name in ("run", "prompt"))
     among = Among(*(request.args.get(name) or None for name in CHOSEN_BY))
     chosen = Chosen(datasette, database, run, prompt, among)
-    live = await live_prompt(datasette, request, database, run, prompt)
+    live = await live_prompt(datasette, database, run, prompt)
     head, kinds, steps, states, readable = await answers(
         datasette, request, database, *page_queries(run, prompt, among)
     )

@@ -42,7 +42,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
     refuse_unknown_options(request, ("start", *charts.OPTIONS))
     identity, start = integer(request.url_vars["run"]), place(request.args.get("start")) or 0
     queries = list_queries(identity, start)
-    live = await live_run(datasette, request, database, identity)
+    live = await live_run(datasette, database, identity)
     run, curves, *found = await answers(
         datasette, request, database, Query(RUN, {"run_id": identity}), run_query(identity), *queries.values()
     )

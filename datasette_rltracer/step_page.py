@@ -45,7 +45,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
     run, step = integer(request.url_vars["run"]), step_of(request.url_vars["step"])
     start, size = place(request.args.get("start")) or 0, _size(request.args.get("_size"))
     selection = await _selection(datasette, database, request, run, step)
-    live = await live_step(datasette, request, database, run, step)
+    live = await live_step(datasette, database, run, step)
     head, groups, buckets, choices, troubled, gone, states = await answers(
         datasette, request, database, *page_queries(run, step, selection, start, size)
     )

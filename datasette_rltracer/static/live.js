@@ -29,6 +29,7 @@ async function ask() {
   }
   const differs = state?.version && state.version !== page.dataset.version;
   if (differs) offer(state.trajectories - Number(page.dataset.trajectories));
+  else if (state?.version) news.hidden = true; // what had changed is as it was
   const isNew = differs && state.version !== ask.last;
   ask.last = state?.version;
   delay = isNew ? SOON : Math.min(delay * 1.2, LATE);

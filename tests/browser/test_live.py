@@ -111,6 +111,19 @@ def test_a_step_without_news_stays_quiet_and_the_run_says_so(live, watch, run):
     assert step.locator(NEWS).count() == 0
 
 
+def test_a_file_that_is_away_for_a_while_is_told_until_it_is_back(live, watch, run):
+    page = live("run/1")
+    (run / STEP.format(step=1)).rename(run / "away")
+    watch.look()
+    ask(page)
+    page.locator(NEWS).wait_for()
+    assert page.locator(".news span").inner_text() == "This page has changed"
+    (run / "away").rename(run / STEP.format(step=1))
+    watch.look()
+    ask(page)
+    page.locator(NEWS).wait_for(state="hidden")
+
+
 def test_nothing_is_asked_while_the_page_is_hidden(live):
     page = live("")
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
