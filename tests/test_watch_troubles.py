@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rltracer_sqlite.index.followed import Followed
 from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Source
-from tests.indexing import index, value
+from tests.indexing import index, rows, value
 from tests.layouts import append
 from tests.watching import ALL, at_step, record, uids, watching
 
@@ -100,6 +101,51 @@ def test_a_file_that_could_not_be_read_before_it_vanished_is_read_when_it_is_bac
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
         watch.look()
     assert uids(database) == ["t0", "t1"]
+
+
+def test_what_lies_in_a_folder_that_cannot_be_listed_stays_as_it_was(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(run / ALL, record("t0"))
+    append(run / at_step(2), record("t1"))
+    listing, closed = os.scandir, run / "rollouts/step_2"
+
+    def refuse(path: Path) -> object:
+        if path == closed:
+            raise PermissionError(13, "Permission denied")
+        return listing(path)
+
+    with watching(database, run) as watch:
+        watch.look()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", refuse)
+            [done] = watch.look().read
+            assert (list(done.unread), done.gone) == (["rollouts/step_2"], [])
+            assert uids(database, "gone = 0") == ["t0", "t1"]
+        append(run / at_step(2), record("t2"))
+        watch.look()
+    assert uids(database, "gone = 0") == ["t0", "t1", "t2"]
+    assert rows(database, "select file, state, problems from shards order by id") == [
+        (ALL, "complete", 0), (at_step(2), "complete", 0),
+    ]  # fmt: skip
+    assert rows(database, "select reason from problems") == []
+
+
+def test_a_file_that_was_never_read_leaves_nothing_when_it_goes(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    bad = run / at_step(2)
+    bad.parent.mkdir(parents=True)
+    bad.symlink_to(database.parent / "outside.jsonl")
+    append(database.parent / "outside.jsonl", record("outside"))
+    with watching(database, run) as watch:
+        [done] = watch.look().read
+        assert list(done.unread) == [at_step(2)]
+        shutil.rmtree(bad.parents[2])
+        [done] = watch.look().read
+        assert done.gone == []
+    for table in ("shards", "steps"):
+        assert rows(database, f"select step from {table}") == [(1,)]
+    assert rows(database, "select reason from problems") == []
 
 
 def test_what_cannot_be_read_is_tried_again_ever_more_seldom(run: Path, database: Path) -> None:

@@ -11,7 +11,8 @@ from ..sources.base import PACKED, SourceError
 from ..sources.files import open_shard
 from ..sources.places import Root, file_status
 from .database import transaction
-from .plan import fingerprints, flag_shards
+from .gone import flag_shards
+from .plan import fingerprints
 from .queries import Run
 
 MISSING, OTHER, SAME = "is not there", "is another file", ""

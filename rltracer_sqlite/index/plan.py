@@ -1,4 +1,4 @@
-"""What there is to do in a run: which shards are new, have grown, were rewritten or have vanished."""
+"""What there is to read in a run: which shards are new, have grown or were rewritten."""
 
 from __future__ import annotations
 
@@ -51,57 +51,6 @@ class Job:
         return max(self.size - self.start.offset, 0)
 
 
-def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> tuple[list[str], set[int]]:
-    """Flag the shards that have vanished and their rows, and unflag what is back.
-
-    Returns the files of the vanished, and the shards that hold records of theirs too: those are read again.
-    """
-    gone_files, changed = _gone(connection, run_id, present)
-    if not changed:
-        return gone_files, set()
-    with transaction(connection):
-        return gone_files, flag_shards(connection, run_id, present)
-
-
-def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> set[int]:
-    """Do as `mark_gone` inside the caller's transaction; return the shards that are read again."""
-    _, changed = _gone(connection, run_id, present)
-    for shard_id, path in changed:
-        gone = path not in present
-        # What has come back may have changed meanwhile: its size and time are compared as usual. One that was not
-        # complete is looked into again, which an unknown time stands for: what waited from where it ended, what could
-        # not be read or was set aside from its start, for which there is no hash.
-        connection.execute(
-            """
-            update shards set
-                mtime_ns = iif(state in ('complete', 'gone'), mtime_ns, 0),
-                head_hash = iif(state in ('unread', 'aside'), null, head_hash),
-                size = iif(state = 'waiting', indexed_bytes, size),
-                state = ?
-            where id = ?
-            """,
-            ("gone" if gone else "complete", shard_id),
-        )
-        connection.execute("update trajectories set gone = ? where shard_id = ?", (int(gone), shard_id))
-    copies = _copies_of(connection, [shard_id for shard_id, path in changed if path not in present])
-    read_again(connection, copies)
-    return copies
-
-
-def _copies_of(connection: sqlite3.Connection, gone: list[int]) -> set[int]:
-    """Return the shards that are there and hold records whose rows are those of shards that are gone."""
-    rows = connection.execute(
-        """
-        select distinct a.shard_id from trajectories t
-        join annotations a on a.trajectory_id = t.id and a.producer in ('effective', 'copy')
-        join shards s on s.id = a.shard_id and s.state <> 'gone'
-        where t.shard_id in (select value from json_each(?))
-        """,
-        (json.dumps(gone),),
-    )
-    return {shard_id for (shard_id,) in rows}
-
-
 def read_again(connection: sqlite3.Connection, shard_ids: Collection[int]) -> None:
     """Have these shards read from their start, those that are gone when they are back."""
     if shard_ids:
@@ -109,22 +58,6 @@ def read_again(connection: sqlite3.Connection, shard_ids: Collection[int]) -> No
             f"update shards set {TO_READ_AGAIN} where id in (select value from json_each(?))",
             (json.dumps(list(shard_ids)),),
         )
-
-
-def _gone(
-    connection: sqlite3.Connection, run_id: int, present: Collection[str]
-) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return the files of the vanished shards, and (id, path) of those that have vanished or come back since."""
-    known = connection.execute("select id, path, file, state from shards where run_id = ?", (run_id,)).fetchall()
-    return [file for _, path, file, _ in known if path not in present], [
-        (shard_id, path) for shard_id, path, _, state in known if (path not in present) != (state == "gone")
-    ]
-
-
-def is_listed(connection: sqlite3.Connection, run_id: int, shards: Collection[Shard]) -> bool:
-    """Say whether these are the shards and steps that the index lists: none has come, vanished or come back."""
-    _, changed = _gone(connection, run_id, {shard.path for shard in shards})
-    return not changed and not _new_steps(connection, run_id, shards)
 
 
 def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
@@ -142,7 +75,7 @@ def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: 
 
 def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
     """List the steps that the shards' places tell, as discovered and not read."""
-    found = _new_steps(connection, run_id, shards)
+    found = new_steps(connection, run_id, shards)
     if not found:
         return
     with transaction(connection):
@@ -152,7 +85,8 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
         )
 
 
-def _new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> set[tuple[int, str | None]]:
+def new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> set[tuple[int, str | None]]:
+    """Return (step, split) of the shards' places that the index does not list."""
     rows = connection.execute("select step, split, trajectories from steps where run_id = ?", (run_id,)).fetchall()
     known = {(step, split) for step, split, _ in rows}
     # A step that has been read has the splits of its records, also where its place names none.

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from ..sources.base import Source
 from ..sources.places import Root
 from .database import begin_writing, transaction
+from .gone import mark_gone
 from .late import leave_for_later, make_missing
-from .plan import discover_steps, find_jobs, mark_gone, refuse_double_counting
+from .plan import discover_steps, find_jobs, refuse_double_counting
 from .reading import Reading
 from .rows import RunWriter
 from .scanning import scanning

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..sources.base import PACKED, SourceError
 from ..sources.places import FileStatus, Root, file_status, real_place
-from .plan import is_listed, mark_gone
+from .gone import is_listed, mark_gone
 from .queries import runs
 
 

@@ -20,8 +20,9 @@ from .database import (
     open_for_writing,
 )
 from .followed import Followed
+from .gone import is_listed
 from .lock import WATCHING, WriterLock
-from .plan import find_jobs, is_listed
+from .plan import find_jobs
 from .refresh import Progress, Refreshed, refresh_run
 from .runs import ensure_run, naming, set_success
 from .vanished import find_vanished, flag_vanished

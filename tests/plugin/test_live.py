@@ -52,7 +52,7 @@ async def test_a_file_that_has_gone_is_a_change_of_its_run_its_step_and_its_grou
 
 
 def index_gone(folder):
-    from rltracer_sqlite.index.plan import mark_gone
+    from rltracer_sqlite.index.gone import mark_gone
     from tests.indexing import finish_writing, open_for_writing
 
     connection = open_for_writing(folder / "run.sqlite")
