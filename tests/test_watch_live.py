@@ -31,14 +31,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX
 class Watcher:
     """The command, watching `run` into `database`."""
 
-    def __init__(self, database: Path, run: Path, *options: str) -> None:
+    def __init__(self, database: Path, run: Path, *options: str, log: Any = subprocess.PIPE) -> None:
         self.database = database
         arguments = [str(database), str(run), "--watch", "--every", "0.1", *options]
         self.process = subprocess.Popen(
             [sys.executable, "-c", COMMAND, *arguments],
             cwd=Path(__file__).parents[1],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
             text=True,
         )
 
@@ -62,8 +62,8 @@ class Watcher:
 def watcher(tmp_path: Path) -> Iterator[Callable[..., Watcher]]:
     started: list[Watcher] = []
 
-    def start(*options: str) -> Watcher:
-        started.append(Watcher(tmp_path / "x.sqlite", tmp_path / "run", *options))
+    def start(*options: str, **log: Any) -> Watcher:
+        started.append(Watcher(tmp_path / "x.sqlite", tmp_path / "run", *options, **log))
         return started[-1]
 
     yield start
@@ -151,6 +151,20 @@ async def test_whole_lines_appear_and_no_reader_sees_an_error(tmp_path: Path, wa
     await answer(datasette, "/-/rltracer/x/run/1")  # somebody who reads is not disturbed by the end of the watch
     assert uids(database) == written
     assert rows(database, "select reason from problems") == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file here that is always full")
+def test_a_log_without_room_does_not_end_the_watch(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
+    with Path("/dev/full").open("w") as full:
+        running = watcher(log=full)
+        (tmp_path / "run" / ALL).parent.mkdir(parents=True)
+        (tmp_path / "run" / ALL).with_name("more.jsonl").symlink_to(tmp_path / "nowhere")
+        for number in range(3):
+            write(tmp_path / "run", record(f"t{number}"))
+            running.until(running.has(f"t{number}"))
+        assert running.stop()[0] == 0
+    assert uids(tmp_path / "x.sqlite") == ["t0", "t1", "t2"]
+    assert value(tmp_path / "x.sqlite", "pragma journal_mode") == "delete"
 
 
 def test_a_killed_watcher_leaves_what_the_next_one_goes_on_with(

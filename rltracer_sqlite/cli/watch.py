@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from ..sources.places import Root
     from ..stopping import Stopping
     from .asked import Options
+
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Status:
@@ -40,25 +45,39 @@ class Status:
 
     def say(self, text: str) -> None:
         """Print a sentence, unless it is the one that was printed last."""
-        if text != self.said:
-            self.clear()
-            if text:
-                say(text, err=True)
-        self.said = text
+        if text != self.said and self._print(text):
+            self.said = text
 
     def tell_once(self, reasons: Collection[str]) -> None:
         """Print why files cannot be read, each reason the first time only, however often they are tried again."""
         for reason in dict.fromkeys(reasons):
-            if reason not in self.told:
-                self.clear()
-                say(f"Not read: {reason}", err=True)
-        self.told.update(reasons)
+            if reason not in self.told and self._print(f"Not read: {reason}"):
+                self.told.add(reason)
+
+    def _print(self, text: str) -> bool:
+        """Print a sentence; say whether there was room for it."""
+        self.clear()
+        with where_there_is_room():
+            if text:
+                say(text, err=True)
+            return True
+        return False
 
     def clear(self) -> None:
         """Take the line away."""
         self.show("")
         if self.is_shown:
             click.echo("\r", err=True, nl=False)
+
+
+@contextmanager
+def where_there_is_room() -> Iterator[None]:
+    """Let what is said go unsaid where the disk that it is written to is full: what is watched is worth more."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
 
 
 def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: float) -> None:
@@ -90,7 +109,8 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
             status.clear()
             found = max(watch.last_id() - watch.first_id, 0), _count(watch.connection)
         if not options.quiet:
-            say(_summary(database, time.monotonic() - started, read, *found))
+            with where_there_is_room():
+                say(_summary(database, time.monotonic() - started, read, *found))
 
 
 def _warn(look: Look, status: Status) -> None:
@@ -99,7 +119,8 @@ def _warn(look: Look, status: Status) -> None:
     for done in look.read:
         if done.misfits:
             status.clear()
-            warn_of_misfits(done)
+            with where_there_is_room():
+                warn_of_misfits(done)
         status.tell_once(done.unread.values())
 
 
@@ -119,8 +140,9 @@ def _log(watch: Watch, look: Look, told: Told) -> Told:
         return told
     found = [f"read {size(look.read_bytes)}", plural(max(now.last_id - told.last_id, 0), "new trajectory")]
     line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {', '.join([*found, *_counts(watch)])}"
-    say(line)
-    sys.stdout.flush()  # whoever follows the log sees it now, and not when a buffer is full
+    with where_there_is_room():
+        say(line)
+        sys.stdout.flush()  # whoever follows the log sees it now, and not when a buffer is full
     return now
 
 
