@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.cli.watch import Status
+from rltracer_sqlite.cli.status import Status
 from rltracer_sqlite.index.states import amiss, run_states
 from tests.commands import indexed, rltracer
 from tests.indexing import value
@@ -100,8 +100,8 @@ def test_a_rebuilding_takes_its_place_beside_a_file_that_cannot_be_read(run: Pat
     assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 2
 
 
-def test_a_watch_tells_why_a_file_cannot_be_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_watch_tells_a_sentence_once(capsys: pytest.CaptureFixture[str]) -> None:
     status = Status(quiet=False)
     for reasons in (["a is a folder."], ["a is a folder.", "b is a folder."], []):
         status.tell_once(reasons)
-    assert capsys.readouterr().err.splitlines() == ["Not read: a is a folder.", "Not read: b is a folder."]
+    assert capsys.readouterr().err.splitlines() == ["a is a folder.", "b is a folder."]

@@ -153,6 +153,32 @@ async def test_whole_lines_appear_and_no_reader_sees_an_error(tmp_path: Path, wa
     assert rows(database, "select reason from problems") == []
 
 
+def test_a_run_that_comes_into_the_folder_beside_the_first_is_told_once(
+    tmp_path: Path, watcher: Callable[..., Watcher]
+) -> None:
+    write(tmp_path / "run" / "a", record("a0"))
+    running = watcher()
+    running.until(running.has("a0"))
+    for number in range(2):
+        write(tmp_path / "run" / "b", record(f"b{number}"))
+        running.until(running.has(f"b{number}"))
+    [told] = running.stop()[2].splitlines()
+    assert told.startswith(f"The folder {tmp_path / 'run'} is followed as one run, and holds 2 of them by now: a, b. ")
+    assert told.endswith(f"; to tell them apart give {tmp_path / 'run'}/* and another database instead.")
+
+
+def test_a_folder_of_several_runs_is_not_followed_as_one(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / "runs" / name, record(name))
+    running = watcher()
+    assert running.process.stderr
+    assert running.process.stderr.readline().endswith("does not exist yet. Trying again.\n")
+    (tmp_path / "runs").rename(tmp_path / "run")
+    assert f"{tmp_path / 'run'} is no run, and holds 2 of them: a, b. " in running.process.stderr.readline()
+    assert running.stop()[0] == 0
+    assert uids(tmp_path / "x.sqlite") == []
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file here that is always full")
 def test_a_log_without_room_does_not_end_the_watch(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -79,22 +79,38 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True, 
     `otherwise` is a further sentence, which says what else can be done; `folders` are those of `alike_folders`, where
     they are known.
     """
-    if not isinstance(root, Path) or not root.is_dir():
-        return
-    from ..browse.find import several_runs
     from ..sources.base import SourceError
 
-    found = several_runs(root) or (folders or alike_folders(root)).runs
-    if not found:
+    if not (found := runs_below(root, folders)):
         return
-    folder = quote(str(root))
-    depths = {path.count("/") + 1 for path in found}
-    each = f"{folder}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
-    each = each if takes_several else "one of them"
+    each = _each(root, found) if takes_several else "one of them"
     raise SourceError(
         f"The folder {root} is no run, and holds {len(found):,} of them: {listed(found)}. Give {each} instead, or "
-        f"look at all of them with: rltracer serve --browse-root {folder}{otherwise}"
+        f"look at all of them with: rltracer serve --browse-root {quote(str(root))}{otherwise}"
     )
+
+
+def runs_below(root: Root, folders: Alike | None = None) -> list[str]:
+    """Return the folders of the runs in a folder of this machine that is none itself; [] where it may well be one."""
+    if not isinstance(root, Path) or not root.is_dir():
+        return []
+    from ..browse.find import several_runs
+
+    return several_runs(root) or (folders or alike_folders(root)).runs
+
+
+def joined(root: Root, found: Sequence[str]) -> str:
+    """Return what is said of a folder that is followed as one run where others have come into it beside the first."""
+    return (
+        f"The folder {root} is followed as one run, and holds {len(found):,} of them by now: {listed(found)}. Their "
+        f"trajectories count together; to tell them apart give {_each(root, found)} and another database instead."
+    )
+
+
+def _each(root: Root, found: Sequence[str]) -> str:
+    """Return how a command is given all of these folders."""
+    depths = {path.count("/") + 1 for path in found}
+    return f"{quote(str(root))}/{'/'.join('*' * depths.pop())}" if len(depths) == 1 else "their folders"
 
 
 def doubt(root: Root, folders: Alike) -> str | None:

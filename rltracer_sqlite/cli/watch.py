@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from .say import say
-from .visible import printable
+from .status import Status, where_there_is_room
 
 if TYPE_CHECKING:
     from ..index.followed import Followed
@@ -26,67 +21,16 @@ if TYPE_CHECKING:
     from .asked import Options
 
 
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-class Status:
-    """One line on a terminal that is written over again and again, and sentences that stay; in a pipe only these."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.is_shown = not quiet and sys.stderr.isatty()
-        self.said = ""
-        self.told: set[str] = set()
-
-    def show(self, text: str) -> None:
-        """Show a text until the next one."""
-        if self.is_shown:
-            width = max(shutil.get_terminal_size().columns - 1, 20)
-            click.echo("\r" + printable(text)[:width].ljust(width), err=True, nl=False)
-
-    def say(self, text: str) -> None:
-        """Print a sentence, unless it is the one that was printed last."""
-        if text != self.said and self._print(text):
-            self.said = text
-
-    def tell_once(self, reasons: Collection[str]) -> None:
-        """Print why files cannot be read, each reason the first time only, however often they are tried again."""
-        for reason in dict.fromkeys(reasons):
-            if reason not in self.told and self._print(f"Not read: {reason}"):
-                self.told.add(reason)
-
-    def _print(self, text: str) -> bool:
-        """Print a sentence; say whether there was room for it."""
-        self.clear()
-        with where_there_is_room():
-            if text:
-                say(text, err=True)
-            return True
-        return False
-
-    def clear(self) -> None:
-        """Take the line away."""
-        self.show("")
-        if self.is_shown:
-            click.echo("\r", err=True, nl=False)
-
-
-@contextmanager
-def where_there_is_room() -> Iterator[None]:
-    """Let what is said go unsaid where the disk that it is written to is full: what is watched is worth more."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            raise
-
-
 def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: float) -> None:
     """Follow runs until SIGINT or SIGTERM, and print what that gave. Raises IndexFileError."""
     from ..index.followed import Followed
     from ..index.watch import Watch
     from ..stopping import Stopped, Stopping
 
-    runs = [Followed(root, _finder(root, options), options.steps, options.name, options.rule) for root in roots]
+    runs = [
+        Followed(root, _finder(root, options, database), options.steps, options.name, options.rule) for root in roots
+    ]
+    below = {} if options.name else {root: Below(0, _runs_below(root)) for root in roots}
     is_logged = not options.quiet and not sys.stdout.isatty()
     started, read, status = time.monotonic(), 0, Status(options.quiet)
     with Stopping() as stopping:
@@ -102,6 +46,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
                 read += look.read_bytes
                 _warn(look, status)
                 _tell_names(runs, status)
+                _tell_joined(watch, look, below, status)
                 told = _log(watch, look, told) if is_logged else told
                 status.say(" ".join(_troubles(runs, look)))
                 status.show(_state(watch))
@@ -121,7 +66,7 @@ def _warn(look: Look, status: Status) -> None:
             status.clear()
             with where_there_is_room():
                 warn_of_misfits(done)
-        status.tell_once(done.unread.values())
+        status.tell_once(f"Not read: {reason}" for reason in done.unread.values())
 
 
 class Told(NamedTuple):
@@ -150,11 +95,13 @@ def _gone(connection: sqlite3.Connection) -> int:
     return int(connection.execute("select count(*) from shards where state = 'gone'").fetchone()[0])
 
 
-def _finder(root: Root, options: Options) -> Any:
+def _finder(root: Root, options: Options, database: Path) -> Any:
     from .indexing import find_source, remember
+    from .several import refuse_merging
 
     def find() -> Any:
         source = find_source(root, options)
+        refuse_merging(root, options, database, source)
         remember(root, options.tokenizer)
         return source
 
@@ -184,6 +131,39 @@ def _tell_names(runs: Sequence[Followed], status: Status) -> None:
         if run.naming:
             status.say(f"{run.root}: {run.naming}.")
             run.naming = None
+
+
+class Below(NamedTuple):
+    """How many files of a run were there when the runs in its folder were looked for, and which these are."""
+
+    files: int
+    runs: list[str]
+
+
+def _tell_joined(watch: Watch, look: Look, below: dict[Root, Below], status: Status) -> None:
+    """Print once where a folder that is followed as one run has become one of several."""
+    from .several import joined
+
+    read = {done.run_id for done in look.read}
+    for run in watch.runs:
+        if run.run_id not in read or run.root not in below:
+            continue
+        count = "select count(*) from shards where run_id = ?"
+        files, before = watch.connection.execute(count, (run.run_id,)).fetchone()[0], below[run.root]
+        if files != before.files:
+            below[run.root] = now = Below(files, _runs_below(run.root))
+            if len(now.runs) > len(before.runs):
+                status.tell_once([joined(run.root, now.runs)])
+
+
+def _runs_below(root: Root) -> list[str]:
+    from ..sources.base import SourceError
+    from .several import runs_below
+
+    try:
+        return runs_below(root)
+    except (SourceError, OSError):
+        return []  # following it says what is wrong
 
 
 def _troubles(runs: Sequence[Followed], look: Look) -> list[str]:
