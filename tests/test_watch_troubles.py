@@ -11,6 +11,7 @@ import pytest
 
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.followed import Followed
+from rltracer_sqlite.index.plan import read_again
 from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Source
@@ -128,6 +129,23 @@ def test_what_lies_in_a_folder_that_cannot_be_listed_stays_as_it_was(
     assert rows(database, "select file, state, problems from shards order by id") == [
         (ALL, "complete", 0), (at_step(2), "complete", 0),
     ]  # fmt: skip
+    assert rows(database, "select reason from problems") == []
+
+
+def test_a_file_that_was_to_be_read_again_and_has_no_size_now_is_told(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    append(run / at_step(2), record("t1"))
+    with watching(database, run) as watch:
+        watch.look()
+        read_again(watch.connection, [2])
+        (run / at_step(2)).unlink()
+        (run / at_step(2)).symlink_to("nowhere")
+        [done] = watch.look().read
+        assert list(done.unread) == [at_step(2)]
+        (run / at_step(2)).unlink()
+        append(run / at_step(2), record("t1"), record("t2"))
+        watch.look()
+    assert uids(database, "gone = 0") == ["t0", "t1", "t2"]
     assert rows(database, "select reason from problems") == []
 
 

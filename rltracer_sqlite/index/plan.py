@@ -18,6 +18,7 @@ from ..sources.readers import ByteReader
 from .database import transaction
 
 HASHED_BYTES = 4096
+NOT_TOLD = 0, 0  # the size and the time of a file of which the system tells neither
 # Without hashes a shard is read from its start, and with this size and time it is read in any case.
 TO_READ_AGAIN = """
     state = iif(state = 'gone', state, 'reading'), size = 0, mtime_ns = 0, head_hash = null, tail_hash = null
@@ -116,7 +117,8 @@ def _job(root: Root, status: FileStatus, shard: Shard, known: tuple[Any, ...] | 
     if known is None:
         return Job(shard, 0, Position(), size, mtime_ns, again=False)
     shard_id, old_size, old_mtime_ns, indexed, lines, head, tail, state = known
-    if (size, mtime_ns) == (old_size, old_mtime_ns) and state != "unread":
+    # A file without a size, of which the system does not tell one, is not what was read, nor what is to be read again.
+    if (size, mtime_ns) == (old_size, old_mtime_ns) and (size, mtime_ns) != NOT_TOLD and state != "unread":
         return None
     grown = size != old_size and state != "unread" and _still_begins(root, shard, indexed, head, tail)
     start = Position(indexed, lines) if grown else Position()
@@ -141,7 +143,7 @@ def _as_it_is(status: FileStatus, shard: Shard) -> tuple[Shard, int, int]:
             return replace(shard, file=file), *status(file)
         except (OSError, LocatorError):
             continue
-    return shard, 0, 0  # reading it will say why
+    return shard, *NOT_TOLD  # reading it will say why
 
 
 def _still_begins(root: Root, shard: Shard, indexed: int, head: str | None, tail: str | None) -> bool:
