@@ -228,3 +228,34 @@ def test_fields_are_counted_once_after_a_reading_that_was_stopped(
         index(database, run, progress=stop)
     counted = value(database, "select trajectories from fields where path = 'rewards.r.score'")
     assert counted == value(database, "select count(*) from trajectories")
+
+
+def test_a_record_that_comes_again_under_effective_is_told_in_whatever_look_it_comes(tmp_path: Path) -> None:
+    run, effective = tmp_path / "run", "rollouts/step_1/train/effective/traces.jsonl"
+    append(run / TRACES.format(1), record("a"), record("b"))
+    append(run / effective, record("a"), record("b"))
+    for number in range(3):
+        index(tmp_path / "x.sqlite", run)
+        assert [row[1] for row in rows(tmp_path / "x.sqlite", TOLD)] == [*range(1, number + 2)][:-1]
+        append(run / effective, record("a") if number % 2 == 0 else record("b"))
+    index(tmp_path / "x.sqlite", run)
+    index(tmp_path / "fresh.sqlite", run)
+    assert rows(tmp_path / "x.sqlite", TOLD) == rows(tmp_path / "fresh.sqlite", TOLD)
+
+
+@pytest.mark.parametrize("emptied", [1, 2])
+def test_what_a_record_says_of_itself_is_kept_as_long_as_something_else_speaks_of_it(
+    tmp_path: Path, emptied: int
+) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    files = [run / "rollouts/step_1/train/effective/traces.jsonl", run / TRACES.format(1)]
+    said = "select uid from annotations where producer = 'record'"
+    append(files[1], record("a", info={"advantage": 0.5}))
+    append(files[0], record("a", info={"advantage": 0.25}))
+    index(database, run)
+    assert rows(database, said) == [("a",)]
+    for file in files[:emptied]:
+        file.write_bytes(b"")
+    index(database, run)
+    assert rows(database, said) == []
+    assert rows(database, "select advantage from trajectories") == [(0.5,)][emptied - 1 :]

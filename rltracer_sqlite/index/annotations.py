@@ -141,3 +141,17 @@ def forget_annotations(connection: sqlite3.Connection, shard_id: int) -> None:
     connection.execute(f"delete from annotations where shard_id = ? and producer <> '{RECORD}'", (shard_id,))
     if rows:
         overlay(connection, rows[0][0], [row[1] for row in rows])
+        _forget_own(connection, [row[2] for row in rows if row[2] is not None])
+
+
+def _forget_own(connection: sqlite3.Connection, trajectory_ids: list[int]) -> None:
+    """Remove what records say of themselves where nothing else speaks of their trajectories any more."""
+    connection.execute(
+        f"""
+        delete from annotations where producer = '{RECORD}' and trajectory_id in (select value from json_each(?))
+            and not exists (
+                select 1 from annotations a
+                where a.trajectory_id = annotations.trajectory_id and a.producer not in {OWN})
+        """,
+        (json.dumps(trajectory_ids),),
+    )

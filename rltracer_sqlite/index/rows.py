@@ -69,6 +69,8 @@ class RunWriter:
         records, repeated = distinct(entries)
         existing = self._existing([entry.uid for entry in records])
         repeated += seen_before(records, existing, shard_id, seen)
+        if shard.producer == "effective":
+            repeated += seen_before(records, self._copied(shard_id, existing), shard_id, None)
         found = sort_out(records, existing, shard_id, self.places, self.gone)
         if found.moving:
             keep_place(self.connection, found.moving)
@@ -152,6 +154,19 @@ class RunWriter:
             where run_id = ? and uid in (select value from json_each(?))
             """,
             (self.run_id, json.dumps(uids)),
+        )
+        return {uid: Existing(*rest) for uid, *rest in rows}
+
+    def _copied(self, shard_id: int, existing: dict[str, Existing]) -> dict[str, Existing]:
+        """Return where a file under effective/ was found to hold records before whose rows are those of other files."""
+        elsewhere = [uid for uid, known in existing.items() if known.shard_id != shard_id]
+        rows = self.connection.execute(
+            """
+            select uid, trajectory_id, shard_id, null, null, null, line, byte_offset, byte_length from annotations
+            where run_id = ? and shard_id = ? and uid in (select value from json_each(?)) and producer = 'effective'
+            order by byte_offset
+            """,
+            (self.run_id, shard_id, json.dumps(elsewhere)),
         )
         return {uid: Existing(*rest) for uid, *rest in rows}
 

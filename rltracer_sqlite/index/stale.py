@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from .annotations import forget_annotations, overlay
+from .annotations import RECORD, forget_annotations, overlay
 from .columns import uncount
 from .derived import StepKey
 from .plan import read_again
@@ -46,6 +46,7 @@ def drop_stale(
             removed.append(identity)
     uncount(connection, removed)
     ids = [(identity,) for identity in removed]
+    connection.executemany(f"delete from annotations where trajectory_id = ? and producer = '{RECORD}'", ids)
     connection.executemany("update annotations set trajectory_id = null where trajectory_id = ?", ids)
     connection.executemany("delete from trajectories where id = ?", ids)
     forget_words(connection, removed)
