@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite.index import database as module
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.followed import Followed
 from rltracer_sqlite.index.plan import read_again
@@ -243,6 +244,27 @@ def test_a_database_that_is_removed_ends_the_watch(run: Path, database: Path) ->
         database.unlink()
         with pytest.raises(IndexFileError, match="was removed while it was watched"):
             watch.look()
+
+
+def test_no_journal_of_a_database_that_was_removed_stands_beside_the_next_one(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(run / ALL, record("t0"))
+    with watching(database, run) as watch:
+        watch.look()
+        database.unlink()
+        with pytest.raises(IndexFileError):
+            watch.look()
+    connect, there = module._connect, []
+
+    def spy(path: Path, read_only: bool) -> sqlite3.Connection:
+        there.append(Path(f"{path}-wal").exists())
+        return connect(path, read_only)
+
+    assert Path(f"{database}-wal").exists()
+    monkeypatch.setattr(module, "_connect", spy)
+    index(database, run)
+    assert (there, uids(database)) == ([False], ["t0"])
 
 
 def test_a_database_that_was_made_anew_is_gone_on_with(tmp_path: Path, run: Path, database: Path) -> None:

@@ -42,6 +42,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
             f"{path} cannot be written: " + ("it is a folder." if path.is_dir() else "no such folder.")
         )
     fresh = not path.exists() or path.stat().st_size == 0
+    if not path.exists():
+        # Of one that was removed while it was in use: who reads the new one at once would take them for its own.
+        _remove_journals(path)
     connection = _connect(path, read_only=False)
     try:
         if not fresh:
@@ -201,15 +204,19 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def remove_database(path: Path) -> None:
     """Remove a database file and the journals beside it."""
-    for ending in ("", "-wal", "-shm", "-journal"):
-        Path(f"{path}{ending}").unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+    _remove_journals(path)
 
 
 def replace_database(new: Path, old: Path) -> None:
     """Put a finished database in the place of another one."""
     os.replace(new, old)
+    _remove_journals(old)
+
+
+def _remove_journals(path: Path) -> None:
     for ending in ("-wal", "-shm", "-journal"):
-        Path(f"{old}{ending}").unlink(missing_ok=True)
+        Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 class transaction:
