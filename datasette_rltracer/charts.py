@@ -12,9 +12,10 @@ from markupsafe import Markup
 
 from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_rows, load_spec, plan_query
 from rltracer_sqlite.charts.data import Span, finite, span_query
+from rltracer_sqlite.charts.gaps import stretches, unread_windows
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
-from rltracer_sqlite.charts.unread import unread_query, unread_words
+from rltracer_sqlite.charts.unread import Unread, drawn_words, unread_of, unread_query
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from . import compat
@@ -122,14 +123,15 @@ async def chart_json(datasette: Datasette, request: Request) -> Response:
         filters = _filters(request, run["id"])
         chart = _chart(datasette, database, request, filters)
         query, rows = await _rows(datasette, database, chart, filters)
-        description = await _described(datasette, database, chart, query, rows)
+        unread = await _unread(datasette, database, query)
+        description = await _described(datasette, database, chart, query, rows, unread)
     except (BadRequest, Forbidden, NotFound) as error:
         return Response.json({"ok": False, "error": str(error)}, status=error.status)
     except QueryInterrupted:
         return Response.json({"ok": False, "error": "its query took longer than sql_time_limit_ms allows"}, status=503)
     may_query = await compat.can_execute_sql(datasette, request.actor, database)
     content = {
-        **chart_content(chart, rows, description),
+        **chart_content(chart, rows, description, stretches(rows, unread_windows(rows, unread.steps, query.window))),
         "ok": True,
         "window": query.window,
         "links": _links(datasette, database, chart, filters, query),
@@ -153,7 +155,14 @@ async def _rows(
     return query, [finite(bounded(row)) for row in found.rows]
 
 
-async def _described(datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]]) -> str:
+async def _unread(datasette: Datasette, database: str, query: Query) -> Unread:
+    row = (await datasette.execute(database, *unread_query(query))).first()
+    return Unread([], "", "") if row is None else unread_of(dict(row), query)
+
+
+async def _described(
+    datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]], unread: Unread
+) -> str:
     """Return a chart in words, with the success rule behind it and how many trajectories that leaves unscored.
 
     What of the run was not read is said as well.
@@ -162,9 +171,7 @@ async def _described(datasette: Datasette, database: str, chart: str, query: Que
     said, scoring = [describe_rows(chart, rows, split)], scoring_query(chart, query)
     if rows and scoring is not None and (row := (await datasette.execute(database, *scoring)).first()) is not None:
         said.append(scoring_words(**bounded(row), split=split))
-    if (row := (await datasette.execute(database, *unread_query(query))).first()) is not None:
-        said.append(unread_words(dict(row)))
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, [*said, drawn_words(chart, unread)]))
 
 
 def _links(datasette: Datasette, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:

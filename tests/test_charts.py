@@ -77,7 +77,7 @@ def test_spec_uses_only_columns_of_its_query(connection, chart):
     text = json.dumps(spec)
     made = {name for given in re.findall(r'"as": (?:"|\[)([^]:{}]*)', text) for name in re.findall(r"\w+", given)}
     used = set(re.findall(r'"field": "(\w+)"', text)) | set(re.findall(r"datum\.(\w+)", text))
-    assert used - made - {"value", "label"} <= columns
+    assert used - made - {"value", "label", "stretch"} <= columns
     links = spec["usermeta"]["rltracer"]["rows"]
     assert set(links["filters"].values()) - made <= columns
 

@@ -48,10 +48,12 @@ async function draw(content, box, theme) {
   const {View, parse, compile, expressionInterpreter} = await vega();
   const spec = fitted(structuredClone(content.spec), content.rows, box.clientWidth);
   delete spec.title; // the page has it as a heading
+  // A line joins rows of one stretch, and is broken where steps between them were not read.
+  const rows = content.rows.map((row, place) => ({...row, stretch: content.stretches[place] ?? 0}));
   Object.assign(spec, {
     background: "transparent",
     config: content.themes[theme].config,
-    datasets: {rows: content.rows},
+    datasets: {rows},
     description: content.description,
   });
   const compiled = compile(spec).spec;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.util import find_spec
@@ -59,13 +60,21 @@ def theme_config(theme: str) -> dict[str, Any]:
 
 
 def drawable_spec(
-    chart: str, rows: list[dict[str, Any]], description: str, theme: str = "light", unread: str = ""
+    chart: str,
+    rows: list[dict[str, Any]],
+    description: str,
+    theme: str = "light",
+    unread: str = "",
+    stretches: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Return the spec of a chart with its rows, text alternative, colours and background in it.
 
-    What was not read stands beneath its title: a picture has no caption.
+    What was not read stands beneath its title: a picture has no caption. A line joins rows whose `stretches`, as
+    `gaps.stretches` gives them, are equal.
     """
     spec = load_spec(chart)
+    if stretches:
+        rows = [{**row, "stretch": stretch} for row, stretch in zip(rows, stretches, strict=True)]
     if unread:
         spec["title"]["subtitle"] = [spec["title"]["subtitle"], *wrap(unread, SUBTITLE_COLUMNS)]
     spec.update(
@@ -97,12 +106,15 @@ def _converter() -> Any:
     return vl_convert
 
 
-def chart_content(chart: str, rows: list[dict[str, Any]], description: str) -> dict[str, Any]:
-    """Return what static/charts.js draws from: the spec, its rows, its words and both themes."""
+def chart_content(
+    chart: str, rows: list[dict[str, Any]], description: str, stretches: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Return what static/charts.js draws from: the spec, its rows, where lines break, its words and both themes."""
     return {
         "chart": chart,
         "spec": load_spec(chart),
         "rows": rows,
+        "stretches": list(stretches),
         "description": description,
         "themes": {
             theme: {"background": _colours()[theme]["background"], "config": theme_config(theme)} for theme in THEMES
@@ -110,10 +122,10 @@ def chart_content(chart: str, rows: list[dict[str, Any]], description: str) -> d
     }
 
 
-def render_html(chart: str, rows: list[dict[str, Any]], description: str) -> bytes:
+def render_html(chart: str, rows: list[dict[str, Any]], description: str, stretches: Sequence[int] = ()) -> bytes:
     """Return a chart as one HTML page that loads nothing: the same drawing code as in the browser, written into it."""
     static = _static_folder()
-    content = json.dumps(chart_content(chart, rows, description), ensure_ascii=True).replace("<", "\\u003c")
+    content = json.dumps(chart_content(chart, rows, description, stretches), ensure_ascii=True).replace("<", "\\u003c")
     title = escape(load_spec(chart)["usermeta"]["rltracer"]["title"])
     sources = [(static / name).read_text("utf-8") for name in ("vega.mjs", "charts.js")]
     scripts = "\n".join(f'<script type="module">{_inline(source)}</script>' for source in sources)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..amounts import LONGEST_NAME, ranges, shortened
 from ..index.states import STATES, amiss
-from .data import Query
+from .data import Query, load_spec
 
 MOST_SPLITS = 5
 # Every split of a step that the run's files, or the index, know of, and of which no trajectory is there. A file that
@@ -34,25 +34,47 @@ from ({STATES.format(schema="main").strip()}) as states where id = :run_id
 """
 
 
+class Unread(NamedTuple):
+    """What of a run a chart cannot draw.
+
+    `steps` are the splits and steps of which no trajectory was read, a split that is not known being None; `words` say
+    which these are, and `note` what is amiss with the reading of the run. Both are "" where there is nothing to say.
+    """
+
+    steps: list[tuple[str | None, int]]
+    words: str
+    note: str
+
+
 def unread_query(query: Query) -> tuple[str, dict[str, Any]]:
-    """Return the query for the row of `unread_words`, of a chart with this query."""
+    """Return the query for the row of `unread_of`, of a chart with this query."""
     return UNREAD, {name: query.parameters[name] for name in ("run_id", "split", "step_gte", "step_lte")}
 
 
-def read_unread(connection: sqlite3.Connection, query: Query) -> str:
-    """Return `unread_words` of a chart with this query."""
+def read_unread(connection: sqlite3.Connection, query: Query) -> Unread:
+    """Return what a chart with this query cannot draw."""
     cursor = connection.execute(*unread_query(query))
     names, row = [column[0] for column in cursor.description], cursor.fetchone()
-    return "" if row is None else unread_words(dict(zip(names, row, strict=True)))
+    return Unread([], "", "") if row is None else unread_of(dict(zip(names, row, strict=True)), query)
 
 
-def unread_words(row: Mapping[str, Any]) -> str:
-    """Return what of the run was not read, and the steps of which there is nothing to draw; "" where all is there.
+def unread_of(row: Mapping[str, Any], query: Query) -> Unread:
+    """Return what a chart with this query cannot draw.
 
     `row` is as in `rltracer_sqlite.index.states.state_words`, with `missing`: [split, step] of each such step, as JSON.
     """
-    said = amiss(row)
-    return " ".join(filter(None, (_missing_words(json.loads(row["missing"])), f"Note: {said}" if said else "")))
+    steps = [(split, step) for split, step in json.loads(row["missing"])]
+    words, said = _missing_words(steps), amiss(row)
+    if steps and query.window > 1:
+        words += " A window holds only those of its steps that were read."
+    return Unread(steps, words, f"Note: {said}" if said else "")
+
+
+def drawn_words(chart: str, unread: Unread) -> str:
+    """Return what is said of it wherever the drawing goes: what its lines do there as well, and what is amiss."""
+    across = unread.steps and load_spec(chart)["usermeta"]["rltracer"].get("lines")
+    gaps = "No line is drawn across what was not read." if across else ""
+    return " ".join(filter(None, (unread.words, gaps, unread.note)))
 
 
 def _missing_words(missing: Iterable[tuple[str | None, int]]) -> str:

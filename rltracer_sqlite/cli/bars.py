@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..charts.data import load_spec
+from ..charts.gaps import Window
 from ..charts.words import reward_words, step_words
 from .columns import cell, cut, width_of, wrapped
 from .visible import printable
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 NARROWEST, NUMBER = 20, 7  # columns of the screen: of a column of the table, and of its number
+NOT_READ = "not read"
 Row = dict[str, Any]
 
 
@@ -44,16 +46,20 @@ LABELS: dict[str, Callable[[Row], str]] = {
 }
 
 
-def chart_lines(chart: str, rows: Sequence[Row], split: str, width: int) -> Iterator[str]:
+def chart_lines(
+    chart: str, rows: Sequence[Row], split: str, width: int, gaps: Collection[Window] = ()
+) -> Iterator[str]:
     """Yield the lines of a chart, none wider than `width`; columns that do not fit beside each other come below.
 
-    `split` is the one that all rows are of, or "".
+    `split` is the one that all rows are of, or ""; `gaps` are the windows between them of which nothing was read.
     """
     table, title = TABLES[chart], load_spec(chart)["usermeta"]["rltracer"]["title"]
     end = f"bars from 0 to {table.top:g}" if table.top else "bars up to the largest of their kind"
     yield from wrapped(printable(f"{title}{split and f', {split}'}; {end}"), width)
     label = LABELS.get(table.line, step_words)
-    lines = {row[table.line]: printable(label(row)) for row in sorted(rows, key=lambda row: row[table.line])}
+    told = [*rows, *(gap._asdict() for gap in gaps)]
+    lines = {row[table.line]: printable(label(row)) for row in sorted(told, key=lambda row: row[table.line])}
+    unread = {(gap.split, gap.step_first) for gap in gaps}
     columns, beginning = _columns(table, rows), max(map(width_of, lines.values()), default=0)
     together = min(max((width - beginning - 2) // NARROWEST, 1), len(columns) or 1)
     room = (width - beginning - 2) // together - 2
@@ -62,7 +68,7 @@ def chart_lines(chart: str, rows: Sequence[Row], split: str, width: int) -> Iter
         heads = (cell(column.title, room) for column in shown)
         yield cut("  ".join([" " * (beginning + 2), *heads]).rstrip(), width)
         for key, text in lines.items():
-            cells = (_cell(column, key, room) for column in shown)
+            cells = (_cell(column, key, room, (column.split, key) in unread) for column in shown)
             yield cut("  ".join([f"  {cell(text, beginning)}", *cells]).rstrip(), width)
 
 
@@ -70,6 +76,7 @@ class Column(NamedTuple):
     """A column of the table: its values by the lines, and where its scale begins and ends."""
 
     title: str
+    split: str | None
     values: dict[Any, float]
     low: float
     high: float
@@ -82,7 +89,8 @@ def _columns(table: Table, rows: Sequence[Row]) -> list[Column]:
         numbers = [0.0, *(row[value] for row in known)]
         for row in known:
             title = ", ".join(filter(None, (called, *(_named(row, name) for name in table.series))))
-            column = columns.setdefault(title, Column(title, {}, min(numbers), table.top or max(numbers)))
+            scale = min(numbers), table.top or max(numbers)
+            column = columns.setdefault(title, Column(title, row.get("split"), {}, *scale))
             column.values[row[table.line]] = row[value]
     return list(columns.values())
 
@@ -94,9 +102,9 @@ def _named(row: Row, name: str) -> str:
     return reward_words(row[name]) if name == "name" else str(row[name] or "no split")
 
 
-def _cell(column: Column, key: Any, room: int) -> str:
+def _cell(column: Column, key: Any, room: int, is_unread: bool) -> str:
     if (value := column.values.get(key)) is None:
-        return cell(None, room)
+        return cell(NOT_READ if is_unread else None, room)
     span = column.high - column.low
     eighths = round((room - NUMBER - 1) * 8 * min(max((value - column.low) / span, 0.0), 1.0)) if span else 0
     bar = "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()

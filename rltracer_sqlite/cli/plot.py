@@ -20,6 +20,8 @@ from .visible import printable
 
 if TYPE_CHECKING:
     from ..charts import Filters
+    from ..charts.gaps import Window
+    from ..charts.unread import Unread
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 FORMATS = (".svg", ".png", ".html")
@@ -69,9 +71,10 @@ def command(
 
     CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. Without a file the chart is
     drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
-    printed, with tabs between the values. Beneath it stands what it says in words, of pass rates with the success rule
-    and how many trajectories that leaves unscored. A file of the same name is replaced; where there is nothing to draw,
-    none is written.
+    printed, with tabs between the values. No line goes across a step of which nothing was read; in the terminal it is
+    said to be not read. Beneath a chart stands what it says in words, of pass rates with the success rule and how many
+    trajectories that leaves unscored. A file of the same name is replaced; where there is nothing to draw, none is
+    written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
@@ -120,8 +123,8 @@ def _refuse_unused(output: Path | None, theme: str | None, scale: float | None) 
 class Drawn(NamedTuple):
     """The rows of a chart, what they say in words, and the split that all of them are of, or "".
 
-    `window` is the number of steps that each is of, and `usual` the one on the chart's page and in files.
-    `unread` is what of the run was not read; the description ends with it.
+    `window` is the number of steps that each is of, and `usual` the one on the chart's page and in files. `unread` is
+    what of the run was not read, and `gaps` the windows between the rows that are missing for it.
     """
 
     chart: str
@@ -130,7 +133,8 @@ class Drawn(NamedTuple):
     split: str
     window: int
     usual: int
-    unread: str
+    unread: Unread
+    gaps: set[Window]
 
 
 def _printed(drawn: Drawn) -> Iterator[str]:
@@ -140,7 +144,7 @@ def _printed(drawn: Drawn) -> Iterator[str]:
     if not writes_to_terminal():
         yield from tab_separated(drawn.rows)
         return
-    yield from chart_lines(drawn.chart, drawn.rows, drawn.split, screen_width())
+    yield from chart_lines(drawn.chart, drawn.rows, drawn.split, screen_width(), drawn.gaps)
     if drawn.window != drawn.usual:
         usual = "single steps" if drawn.usual == 1 else f"windows of {drawn.usual:,}"
         said = f"In windows of {drawn.window:,} steps, to fit; its page has {usual} (--window {drawn.usual})."
@@ -155,7 +159,9 @@ def _written(drawn: Drawn, output: Path, theme: str, scale: float) -> Iterator[s
 
 
 def _in_words(drawn: Drawn) -> Iterator[str]:
-    return (f"  {line}" for line in wrapped(printable(drawn.description), screen_width() - 2))
+    # What is amiss with the reading of the run is not among it: that stands on stderr, with what lists it.
+    said = " ".join(filter(None, (drawn.description, drawn.unread.words)))
+    return (f"  {line}" for line in wrapped(printable(said), screen_width() - 2))
 
 
 def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> int:
@@ -182,6 +188,7 @@ def _refuse_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str
 def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_terminal: bool) -> Drawn:
     """Return a chart with its rows, of as many windows as its drawing has, or the terminal. Raises ChartError."""
     from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
+    from ..charts.gaps import unread_windows
     from ..charts.scoring import scoring_query, scoring_words
     from ..charts.unread import read_unread
     from .bars import TABLES
@@ -197,8 +204,8 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
         path, threshold, trajectories, scored = connection.execute(*scoring).fetchone()
         description += f" {scoring_words(path, threshold, trajectories, scored, split)}"
     unread = read_unread(connection, query)
-    said = f"{description} {unread}" if unread else description
-    return Drawn(chart, rows, said, split, query.window, usual, unread)
+    gaps = unread_windows(rows, unread.steps, query.window)
+    return Drawn(chart, rows, description, split, query.window, usual, unread, gaps)
 
 
 def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> str:
@@ -224,11 +231,15 @@ def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, A
 
 
 def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:
+    from ..charts.gaps import stretches
     from ..charts.render import drawable_spec, render_html, render_png, render_svg
+    from ..charts.unread import drawn_words
 
+    unread, joined = drawn_words(drawn.chart, drawn.unread), stretches(drawn.rows, drawn.gaps)
+    description = " ".join(filter(None, (drawn.description, unread)))
     if ending == ".html":
-        return render_html(drawn.chart, drawn.rows, drawn.description)
-    spec = drawable_spec(drawn.chart, drawn.rows, drawn.description, theme, drawn.unread)
+        return render_html(drawn.chart, drawn.rows, description, joined)
+    spec = drawable_spec(drawn.chart, drawn.rows, description, theme, unread, joined)
     return render_svg(spec) if ending == ".svg" else render_png(spec, scale)
 
 

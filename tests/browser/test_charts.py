@@ -133,6 +133,32 @@ def test_positions_are_those_of_the_numbers(page, server):
     assert sorted(heights) == pytest.approx(sorted(row["pass_rate"] for row in rows), abs=1e-3)
 
 
+@pytest.fixture(scope="module")
+def server_of_gaps(tmp_path_factory):
+    """Serve steps 1 to 40 without 2 and 4, of which nothing was read, and evaluations of steps 1 and 21."""
+    steps = [("train", step) for step in (1, 3, *range(5, 41))] + [("eval", 1), ("eval", 21)]
+    common = {"completion_tokens": 5, "truncated": 0}
+    rows = [row for split, step in steps for row in rollouts(1, 2, split=split, step=step, **common)]
+    index = make_index(tmp_path_factory.mktemp("gaps") / "run.sqlite", rows)
+    with closing(sqlite3.connect(index)) as connection, connection:
+        connection.executemany("insert into steps (run_id, step, split) values (1, ?, 'train')", [(2,), (4,)])
+    with serving(Datasette([str(index)], settings={"suggest_facets": False}).app()) as address:
+        yield address
+
+
+@pytest.mark.parametrize(("chart", "panels"), [("pass_rate", 1), ("reward", 1), ("length", 3), ("failures", 2)])
+def test_a_line_breaks_at_what_was_not_read_and_a_point_alone_is_seen(page, server_of_gaps, chart, panels):
+    open_chart(page, server_of_gaps, chart)
+    lines = page.locator(".mark-line path").evaluate_all("all => all.map(line => line.getAttribute('d'))")
+    assert sorted(line.count("L") for line in lines) == sorted([0, 0, 35, 1] * panels)
+    points = page.locator(".mark-symbol.role-mark path").evaluate_all(
+        "all => all.map(point => [point.ariaLabel, Number(point.getAttribute('opacity'))])"
+    )
+    seen = [int(re.search(r"step: (\d+)", label)[1]) for label, opacity in points if opacity == 1]
+    assert sorted(seen) == sorted([1, 3, 1, 21] * panels)
+    assert "No line is drawn across what was not read." in page.locator("figcaption").inner_text()
+
+
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_download(page, server, kind, tmp_path):
     open_chart(page, server, "difficulty")

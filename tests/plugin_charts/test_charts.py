@@ -55,6 +55,26 @@ async def test_sql_link_gives_exactly_what_is_drawn(datasette, chart, query):
 
 
 @pytest.mark.asyncio
+async def test_a_chart_tells_where_its_lines_break(tmp_path):
+    path = make_index(
+        tmp_path / "run.sqlite", [{"step": step, "reward": 1, "truncated": 0} for step in (1, 1, 2, 2, 4, 4, 6, 6)]
+    )
+    with sqlite3.connect(path) as connection:
+        connection.execute("insert into steps (run_id, step, split) values (1, 3, 'train')")
+    connection.close()
+    datasette = Datasette([str(path)])
+    for chart in ("pass_rate", "reward", "length", "failures"):
+        content = await content_of(datasette, chart)
+        assert content["stretches"] == [0, 0, 1, 1]
+        assert " No trajectories of step 3 of train were read. No line is drawn across" in content["description"]
+    for chart in ("zero_variance", "difficulty"):
+        content = await content_of(datasette, chart, "?_window=2")
+        assert set(content["stretches"]) == {0}
+        assert "of train were read. A window holds only those of its steps that were read." in content["description"]
+        assert "line" not in content["description"]
+
+
+@pytest.mark.asyncio
 async def test_a_bar_leads_to_its_prompts(datasette):
     content = await content_of(datasette, "histogram", "?_window=2")
     assert content["links"]["table"] == "/run/prompt_windows"
