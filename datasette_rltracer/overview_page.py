@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 from markupsafe import Markup
 
-from rltracer_sqlite.index.states import STEPS_AMISS, state_words
+from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, FILES, STEPS_AMISS, state_words
 from rltracer_sqlite.index.totals import COUNTED, TOTALS
 
 from .access import permitted_index
@@ -51,15 +51,11 @@ points as (
 ),
 {TOTALS.strip()},
 files as (
-    select
-        run_id, count(*) as files, sum(state = 'reading') as reading, sum(state = 'waiting') as waiting,
-        sum(state = 'unread') as unread, sum(state = 'gone') as gone, sum(problems) as problems
-    from shards group by run_id
+    select run_id, {COUNTED_STATES.strip()} from shards s group by run_id
 )
 select
     r.id, r.name, r.source, r.indexed_at, first as first_step, last as last_step,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
+    {COUNTED_STEPS.format(schema="main").strip()},
     (select sum(trajectories) from steps where run_id = r.id) as trajectories,
     (select sum(prompt_groups) from steps where run_id = r.id) as prompt_groups,
     (select sum(truncated) from steps where run_id = r.id) as truncated,
@@ -67,7 +63,7 @@ select
     (select max(split) from chosen where run_id = r.id) as split,
     (select json_group_array(json_array(named, successes, scored, trajectories, rewarded, reward)) from totals
         where run_id = r.id) as splits,
-    files, reading, waiting, unread, gone, problems, {STEPS_AMISS.format(schema="main").strip()},
+    files, {", ".join(FILES)}, problems, {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
 """

@@ -6,7 +6,7 @@ from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.over_steps import EASIER_HALF, HARDER_HALF, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.states import FAILED, IS_EMPTY, STEPS_AMISS
+from rltracer_sqlite.index.states import COUNTED_STEPS, FAILED, IS_EMPTY, STEPS_AMISS
 
 from .queries import Query
 
@@ -21,8 +21,7 @@ MOST_FILES = 100  # that an address names
 RUN = f"""
 select
     r.*,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id) as steps,
-    (select count(distinct ifnull(step, -1)) from steps where run_id = r.id and indexed_at is null) as unread_steps,
+    {COUNTED_STEPS.format(schema="main").strip()},
     (select count(distinct step) from steps where run_id = r.id) as numbered_steps,
     (select count(*) from steps where run_id = r.id) as step_rows,
     (select count(*) from shards where run_id = r.id) as files,
@@ -50,7 +49,7 @@ with signals as (
 select
     s.step, s.split, s.trajectories, s.prompt_groups, s.scored, s.successes, s.pass_rate, s.reward_mean, s.reward_std,
     {REWARDED.format(row="s", of_env="")} as rewarded,
-    g.zero_signal, g.judged, {FAILED.format(schema="main", step="s")} as failed,
+    g.zero_signal, g.judged, {FAILED.format(steps="s").strip()} as failed,
     s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
     case when exists (select 1 from shards where run_id = :run_id and state = 'gone') then (
         select count(*) from trajectories t

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import files_in_words
-from rltracer_sqlite.index.states import file_words, problem_words
+from rltracer_sqlite.index.states import FILES, file_words, problem_words
 
 from .access import permitted_index
 from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url, step_of, step_url, table_url
@@ -56,12 +56,13 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
         return step_url(datasette, database, run, step, [*own, ("start", first)])
 
+    about = _step_context(datasette, database, (run, step), head.rows, selection)
     context = {
-        **_step_context(datasette, database, (run, step), head.rows, selection),
+        **about,
         **buckets_context(buckets, selection, here),
         "live": live,
-        **_files_context(datasette, database, run, troubled.rows),
-        "amiss": [*problem_words(row := {**states.first(files=0, problems=0), "gone": 0}), *file_words(row)],
+        **_files_context(troubled.rows, states.rows, bool(about["trajectories"])),
+        "problems_url": f"{run_url(datasette, database, run)}#problems",
         "gone": gone.first(trajectories=0, files=0),
         "groups": described_groups(datasette, database, selection, groups.rows),
         "list": groups,
@@ -102,6 +103,7 @@ def _step_context(
         "run": row["run"],
         "run_url": run_url(datasette, database, run),
         "splits": splits,
+        "split": chosen.get("split"),
         "step_kind": row["step_kind"],
         **{name: sum(one[name] or 0 for one in splits) for name in ("trajectories", "truncated", "errors")},
         "all_trajectories": sum(one["trajectories"] or 0 for one in rows),
@@ -114,13 +116,22 @@ def _step_context(
     }
 
 
-def _files_context(datasette: Datasette, database: str, run: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what is said of the files of the step that gave no trajectory: those that could not be read, else all."""
-    unread = [row for row in rows if row["state"] == "unread"]
+def _files_context(
+    troubled: list[dict[str, Any]], states: list[dict[str, Any]], has_trajectories: bool
+) -> dict[str, Any]:
+    """Return what is said of the files of the step: why some gave no trajectory, and what of the others was not read.
+
+    Where there are trajectories, files that gave none are of interest only if one of them could not be read.
+    """
+    troubles = files_in_words(troubled) if not has_trajectories or any(f["state"] == "unread" for f in troubled) else []
+    others = [row for row in states if not (troubles and row["gave_none"])]
+    row = {name: sum(one[name] for one in others) for name in (*FILES, "problems")}
+    row |= {"files": sum(one["files"] for one in states), "gone": 0}  # what is gone is told by itself
     return {
-        "troubles": files_in_words(rows),
-        "could_not_be_read": bool(unread),
-        "problems_url": f"{run_url(datasette, database, run)}#problems",
+        "troubles": troubles,
+        "amiss": [*problem_words(row), *file_words(row)],
+        "of_any_step": any(one["stepless"] for one in others),
+        "is_being_read": row["reading"] > 0,
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rltracer_sqlite.browse.outcome import FILES, MOST_TOLD
+from rltracer_sqlite.browse.outcome import FILES, GAVE_NONE, MOST_TOLD
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.states import OF_STEP
+from rltracer_sqlite.index.states import COUNTED_STATES, MAY_BE_OF_SPLIT, MAY_BE_OF_STEP
 
 from .queries import Query
 from .selection import Selection
@@ -32,6 +32,12 @@ select
         union select shard_id from trajectories where run_id = :run_id and step is {step} and gone = 1
     )) as files
 from trajectories where run_id = :run_id and step is {step} and gone = 1
+"""
+
+# The files that gave no trajectory apart from the others: of those it is told one by one why.
+STATES = f"""
+select s.step is :step and {GAVE_NONE} as gave_none, sum(s.step is null) as stepless, {COUNTED_STATES.strip()}
+from shards s where {MAY_BE_OF_STEP} group by gave_none
 """
 
 # The trajectories of a group are only counted for the groups of one page.
@@ -67,6 +73,8 @@ select distinct env, split from prompt_groups where run_id = :run_id and step is
 def page_queries(run: int, step: int | None, selection: Selection, start: int, size: int) -> list[Query]:
     """Return the queries for the splits of a step, its groups, their bins, what can be chosen, and its files."""
     literal = "null" if step is None else str(int(step))
+    asked = {"run_id": run, "split": dict(selection.chosen).get("split")}
+    of_step = f"s.step is {literal} and {MAY_BE_OF_SPLIT}"
     return [
         Query(
             HEAD.format(rewarded=REWARDED.format(row="s", of_env=""), step=literal, most=MOST_CHOICES), {"run_id": run}
@@ -74,9 +82,9 @@ def page_queries(run: int, step: int | None, selection: Selection, start: int, s
         groups_query(selection, start, size),
         buckets_query(selection),
         Query(CHOICES.format(step=literal, most=MOST_CHOICES), {"run_id": run}),
-        Query(FILES.format(of_step=f"s.step is {literal}", most=MOST_TOLD, by="step"), {"run_id": run}),
+        Query(FILES.format(of_step=of_step, most=MOST_TOLD, by="step"), asked),
         Query(GONE.format(step=literal), {"run_id": run}),
-        Query(OF_STEP, {"run_id": run, "step": step, "split": dict(selection.chosen).get("split")}),
+        Query(STATES, {**asked, "step": step}),
     ]
 
 

@@ -14,17 +14,19 @@ from .steps import ALL_STEPS, NO_STEP, parse_step
 MOST_TOLD = 3  # files
 LONGEST_REASON = 300
 
+# Whether a file that is there gave no trajectory; `s` is its row.
+GAVE_NONE = """(s.state <> 'gone' and (
+        s.state = 'unread' or s.records = 0
+        or (s.producer is null and not exists (select 1 from trajectories t where t.shard_id = s.id))))"""
 # A file's own problem (it has no line) is why all of it is missing; else the first line that could not be read.
 # The steps of the places, each with its number of files of that kind and those of them that say most. Of a file whose
 # records repeat those of others: how many do, and of which steps these are (the first of them, as JSON).
-FILES = """
+FILES = f"""
 with troubled as (
     select
-        id, path, file, step, split, state, size, problems, count(*) over (partition by {by}) as files,
-        row_number() over (partition by {by} order by state = 'unread' desc, problems = 0, path) as place
-    from shards s where run_id = :run_id and state <> 'gone' and {of_step} and (
-        state = 'unread' or records = 0
-        or (producer is null and not exists (select 1 from trajectories t where t.shard_id = s.id)))
+        id, path, file, step, split, state, size, problems, count(*) over (partition by {{by}}) as files,
+        row_number() over (partition by {{by}} order by state = 'unread' desc, problems = 0, path) as place
+    from shards s where run_id = :run_id and {{of_step}} and {GAVE_NONE}
 )
 select
     s.id, s.file as path, s.step, s.split, s.state, s.size, s.files,
@@ -35,7 +37,7 @@ select
     )) as copied_steps,
     (select p.line from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as line,
     (select p.reason from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as reason
-from troubled s where place <= {most} order by s.step, place
+from troubled s where place <= {{most}} order by s.step, place
 """
 # The steps and splits that were read and have no trajectory; those of the lists are put in the place of `steps`.
 EMPTY = """

@@ -15,19 +15,21 @@ MOST_SPLITS = 5
 # Every split of a step that the run's files, or the index, know of, and of which no trajectory is there. A file that
 # could not be read may not tell its split: its step is told where it has no trajectory at all.
 UNREAD = f"""
-with known as (
+with found as (
     select step, split from steps where run_id = :run_id
     union
     select step, split from shards where run_id = :run_id and producer is null and state <> 'aside'
 ),
-missing as (
-    select distinct step, split from known
+known as (
+    select step, split from found
     where step is not null and (:split = '' or split is null or split = :split)
         and (:step_gte = '' or step >= :step_gte) and (:step_lte = '' or step <= :step_lte)
-        and not exists (
-            select 1 from steps where run_id = :run_id and step = known.step and trajectories > 0
-                and (known.split is null or split is known.split)
-        )
+),
+there as (select step, split from steps where run_id = :run_id and trajectories > 0),
+missing as (
+    select step, split from known where split is not null except select step, split from there
+    union all
+    select step, split from known where split is null and step not in (select step from there where step is not null)
 )
 select states.*, (select json_group_array(json_array(split, step)) from missing) as missing
 from ({STATES.format(schema="main").strip()}) as states where id = :run_id

@@ -41,7 +41,7 @@ def amiss_lines(
     states = run_states(connection)
     for run in known:
         how = lists_them(str(place), run.name if len(known) > 1 else None)
-        row = {**states[run.id], **({"unread_steps": 0} if is_read_when_asked else {})}
+        row = {**states[run.id], **({"untried_steps": 0} if is_read_when_asked else {})}
         if (runs is None or run.id in runs) and (said := amiss(row, how)):
             lines.append(f"{in_line(run.name)}: {said}")
     more = len(lines) - MOST_RUNS

@@ -40,38 +40,44 @@ STEPS_AMISS = f"""
     )
 ) as steps_amiss
 """
-# Whether the reading of a step and split has been tried, and failed.
-FAILED = """{step}.indexed_at is null and exists (
-    select 1 from {schema}.shards f where f.run_id = {step}.run_id and f.step is {step}.step
-        and f.split is {step}.split and f.state = 'unread')"""
+# How many steps there are, how many of them are not read, and of these how many were not tried either.
+COUNTED_STEPS = """
+(select count(distinct ifnull(step, -1)) from {schema}.steps where run_id = r.id) as steps,
+(
+    select count(distinct ifnull(step, -1)) from {schema}.steps where run_id = r.id and indexed_at is null
+) as unread_steps,
+(
+    select count(distinct ifnull(step, -1)) from (
+        select step, split from {schema}.steps where run_id = r.id and indexed_at is null
+        except select step, split from {schema}.shards where run_id = r.id and state = 'unread'
+    )
+) as untried_steps
+"""
+# Of each step and split whether its reading was tried, and failed; `steps` is its row.
+FAILED = """
+{steps}.indexed_at is null and (ifnull({steps}.step, -1), ifnull({steps}.split, '')) in (
+    select ifnull(step, -1), ifnull(split, '') from shards where run_id = :run_id and state = 'unread'
+)
+"""
 STATES = f"""
-select
-    r.id, (select count(distinct ifnull(step, -1)) from {{schema}}.steps where run_id = r.id) as steps,
-    (
-        select count(distinct ifnull(step, -1)) from {{schema}}.steps where run_id = r.id and indexed_at is null
-    ) as unread_steps,
-    (
-        select count(distinct step) from {{schema}}.steps t
-        where run_id = r.id and {FAILED.format(schema="{schema}", step="t")}
-    ) as failed_steps,
-    {COUNTED_STATES.strip()}, {STEPS_AMISS.strip()}
+select r.id, {COUNTED_STEPS.strip()}, {COUNTED_STATES.strip()}, {STEPS_AMISS.strip()}
 from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by r.id order by r.id
 """
-OF_STEP = f"""
-select {COUNTED_STATES.strip()} from shards s
-where s.run_id = :run_id and (s.step is :step or s.step is null)
-    and (:split is null or s.split is :split or s.split is null)
-"""
+# A file whose place tells no step, or no split, may hold any.
+MAY_BE_OF_SPLIT = "(:split is null or s.split is :split or s.split is null)"
+MAY_BE_OF_STEP = f"s.run_id = :run_id and (s.step is :step or s.step is null) and {MAY_BE_OF_SPLIT}"
+OF_STEP = f"select {COUNTED_STATES.strip()} from shards s where {MAY_BE_OF_STEP}"
 
 
 def state_words(row: Mapping[str, Any]) -> list[str]:
     """Return how complete the reading of a run is, in words: one entry when all is read and nothing is amiss.
 
-    `row` has the run's `steps`, those of them that are not read, its `files`, how many of these are in each state, and
-    its `problems`, of which is said only that there are some: `problem_words` counts them.
+    `row` has what `COUNTED_STEPS` counts, the run's `files`, how many of these are in each state, and its `problems`,
+    of which is said only that there are some: `problem_words` counts them. A step that was tried, and could not be
+    read, is one that its files tell of.
     """
     read = row["steps"] - row["unread_steps"]
-    said = [f"{read:,} of {plural(row['steps'], 'step')} read"] if row["unread_steps"] else []
+    said = [f"{read:,} of {plural(row['steps'], 'step')} read"] if row["untried_steps"] else []
     said += file_words(row) if row["files"] else ["no file found yet"]
     return said or [ENDED if row.get("problems") else COMPLETE]
 
@@ -108,13 +114,13 @@ def lists_them(place: str, run: str | None = None) -> str:
 def amiss(row: Mapping[str, Any], how: str = "") -> str:
     """Return in one line what is said wherever figures of a run are: what of it was not read, and `how` to list it.
 
-    "" where nothing is amiss; `row` as in `state_words`, or of one step, without those of the steps. A step that was
-    tried, and could not be read, is one that its files tell of. What is handed on without its index has no `how`.
+    "" where nothing is amiss; `row` as in `state_words`, or of one step, without those of the steps. What is handed on
+    without its index has no `how`.
     """
     problems = [f"{words}{_steps_amiss(row, 'problems', 'in')}" for words in problem_words(row)]
     said = "; ".join([*problems, *file_words(row)])
-    unread = row.get("unread_steps", 0) - row.get("failed_steps", 0)
-    steps = f"{unread:,} of {plural(row['steps'], 'step')} not read yet." if unread > 0 else ""
+    untried = row.get("untried_steps", 0)
+    steps = f"{untried:,} of {plural(row['steps'], 'step')} not read yet." if untried else ""
     return " ".join(filter(None, (f"{said}{how and f': {how}'}." if said else "", steps)))
 
 
@@ -141,8 +147,8 @@ def step_states(
 
 def failed_steps(connection: sqlite3.Connection, run_id: int) -> set[tuple[int | None, str | None]]:
     """Return the steps and splits of a run that are not read since none of their files could be."""
-    sql = f"select step, split from steps t where run_id = ? and {FAILED.format(schema='main', step='t')}"
-    return set(connection.execute(sql, (run_id,)))
+    sql = f"select step, split from steps where run_id = :run_id and {FAILED.format(steps='steps')}"
+    return set(connection.execute(sql, {"run_id": run_id}))
 
 
 def waiting_words(files: int) -> str:

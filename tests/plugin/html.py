@@ -48,6 +48,18 @@ def words(page: str) -> str:
     return " ".join(visible_text(re.sub(r"</(p|div|td|th|li|h\d|dt|dd)>", r"\g<0> ", page)).split())
 
 
+def part(page: str, name: str) -> str:
+    """Return the element of a page with this data-part, whole."""
+    begin = re.search(rf'<(\w+)[^>]* data-part="{name}"', page)
+    assert begin is not None
+    depth = 0
+    for tag in re.finditer(rf"<(/?){begin[1]}\b", page[begin.start() :]):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            return page[begin.start() : begin.start() + tag.start()]
+    raise AssertionError(f"{name} has no end")
+
+
 def table_rows(page: str, heading: str) -> list[list[str]]:
     """Return the cells of the rows of the table after a heading, each in one line."""
     section = page[page.index(f'id="{heading}"') :]

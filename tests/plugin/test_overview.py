@@ -101,14 +101,24 @@ async def test_many_runs_come_in_pages(tmp_path):
     assert len(table_rows(await get(datasette, later), "runs")) == 20
 
 
-COMPLETE = {"steps": 4, "unread_steps": 0, "files": 3, "reading": 0, "waiting": 0, "unread": 0, "gone": 0}
+COMPLETE = {
+    "steps": 4,
+    "unread_steps": 0,
+    "untried_steps": 0,
+    "files": 3,
+    "reading": 0,
+    "waiting": 0,
+    "unread": 0,
+    "gone": 0,
+}
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({}, ["read completely"]),
-        ({"unread_steps": 3}, ["1 of 4 steps read"]),
+        ({"unread_steps": 3, "untried_steps": 2, "unread": 1}, ["1 of 4 steps read", "1 of 3 files could not be read"]),
+        ({"unread_steps": 1, "unread": 1}, ["1 of 3 files could not be read"]),
         ({"waiting": 1}, ["1 of 3 files ends in the middle of a line"]),
         (
             {"waiting": 2, "reading": 1},
