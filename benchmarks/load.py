@@ -5,7 +5,8 @@
 Makes a run out of the texts of the sample, watches it with `rltracer-index --watch --fts`, serves the index with the
 installed Datasette, and sends requests of every kind over as many connections as there are readers, one after the
 other and without a pause. One more reader begins an export and then reads no more. Needs Linux for the memory.
-The exit code is 1 where a request failed. A refusal (429 or 503) is counted by itself: it is an answer.
+The exit code is 1 where a request failed, or its answer lacks what was asked for. A refusal (429 or 503) is counted by
+itself: it is an answer.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.load_report import Measured, as_text, described
 from rltracer_sqlite.browse.process import safe_environment
@@ -37,20 +39,47 @@ WATCH = "from rltracer_sqlite.cli.index import main; main()"
 PER_STEP = 400  # trajectories of a step of the growing run
 TIMEOUT = 60.0  # seconds until an answer that has not come is an error
 
-# How often each kind is asked for: mostly pages, as people do.
-KINDS: dict[str, tuple[int, Callable[[random.Random, Run], str]]] = {
-    "overview": (2, lambda chance, run: "/-/rltracer/load/"),
-    "run": (2, lambda chance, run: "/-/rltracer/load/run/1"),
-    "step": (6, lambda chance, run: f"/-/rltracer/load/step/1/{chance.randint(1, run.step)}"),
-    "group": (6, lambda chance, run: f"/-/rltracer/load/group/{chance.randint(1, run.groups)}"),
-    "trajectory": (10, lambda chance, run: f"/-/rltracer/load/trajectory/{chance.randint(1, run.first)}"),
-    "record": (2, lambda chance, run: f"/-/rltracer/load/trajectory/{chance.randint(1, run.first)}/record"),
-    "is there news": (10, lambda chance, run: f"/-/rltracer/load/live/step/1/{chance.randint(1, run.step)}"),
-    "table": (4, lambda chance, run: f"/load/trajectories?_sort_desc=reward&step={chance.randint(1, run.step)}"),
-    "facets": (3, lambda chance, run: "/load/trajectories.json?_facet=env&_facet=stop_condition&_facet=step&_size=0"),
-    "pass rates": (2, lambda chance, run: "/load/prompt_groups?_facet_pass_rate=pass_rate&_size=20"),
-    "search": (4, lambda chance, run: f"/-/rltracer/load/search?q={chance.choice(WORDS)}"),
-    "export": (1, lambda chance, run: f"/load/trajectories.sft?step={chance.randint(1, run.step)}&_per_prompt=2"),
+
+class Kind(NamedTuple):
+    """A kind of request: how often it is asked for, its addresses, and what stands in each of its answers."""
+
+    weight: int
+    address: Callable[[random.Random, Run], str]
+    holds: bytes
+
+
+# Mostly pages, as people do.
+KINDS = {
+    "overview": Kind(2, lambda chance, run: "/-/rltracer/load/", b'data-part="runs"'),
+    "run": Kind(2, lambda chance, run: "/-/rltracer/load/run/1", b'data-part="steps"'),
+    "step": Kind(6, lambda chance, run: f"/-/rltracer/load/step/1/{run.any_step(chance)}", b'data-part="groups"'),
+    "group": Kind(
+        6, lambda chance, run: f"/-/rltracer/load/group/{chance.randint(1, run.groups)}", b'data-part="trajectories"'
+    ),
+    "trajectory": Kind(
+        10, lambda chance, run: f"/-/rltracer/load/trajectory/{chance.randint(1, run.first)}", b">conversation</b>"
+    ),
+    "record": Kind(
+        2, lambda chance, run: f"/-/rltracer/load/trajectory/{chance.randint(1, run.first)}/record", b'{"id":"'
+    ),
+    "is there news": Kind(
+        10, lambda chance, run: f"/-/rltracer/load/live/step/1/{run.any_step(chance)}", b'"trajectories": '
+    ),
+    "table": Kind(
+        4, lambda chance, run: f"/load/trajectories?_sort_desc=reward&step={run.any_step(chance)}",
+        b"sorted by reward descending",
+    ),
+    "facets": Kind(
+        3, lambda chance, run: "/load/trajectories.json?_facet=env&_facet=stop_condition&_facet=step&_size=0",
+        b'"name": "step", "type": "column"',
+    ),
+    "pass rates": Kind(
+        2, lambda chance, run: "/load/prompt_groups?_facet_passrate=pass_rate&_size=20", b'id="facet-pass_rate"'
+    ),
+    "search": Kind(4, lambda chance, run: f"/-/rltracer/load/search?q={chance.choice(WORDS)}", b' can be searched'),
+    "export": Kind(
+        1, lambda chance, run: f"/load/trajectories.sft?step={run.any_step(chance)}&_per_prompt=2", b'{"messages":['
+    ),
 }  # fmt: skip
 
 
@@ -68,6 +97,10 @@ class Run:
     def step(self) -> int:
         """Return a step that has been read for sure."""
         return max((self.first - 1) // PER_STEP, 1)
+
+    def any_step(self, chance: random.Random) -> int:
+        """Return one of the steps that have been read for sure."""
+        return chance.randint(1, self.step)
 
     def write(self, count: int) -> None:
         """Append trajectories, each with an id of its own."""
@@ -138,11 +171,11 @@ def load(folder: Path, options: argparse.Namespace) -> Measured:
 def keep_reading(port: int, run: Run, measured: Measured, number: int, end: float) -> None:
     """Send one request after the other."""
     chance = random.Random(number)
-    kinds, weights = list(KINDS), [weight for weight, _ in KINDS.values()]
+    kinds, weights = list(KINDS), [kind.weight for kind in KINDS.values()]
     connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     while time.monotonic() < end:
-        kind = chance.choices(kinds, weights)[0]
-        address, started = KINDS[kind][1](chance, run), time.perf_counter()
+        [kind] = chance.choices(kinds, weights)
+        address, started = KINDS[kind].address(chance, run), time.perf_counter()
         try:
             connection.request("GET", address)
             answer = connection.getresponse()
@@ -155,6 +188,8 @@ def keep_reading(port: int, run: Run, measured: Measured, number: int, end: floa
             measured.refused[kind] += 1
         elif answer.status != 200:
             measured.errors[kind][f"{answer.status} at {address}: {body[:200]!r}"] += 1
+        elif KINDS[kind].holds not in body:
+            measured.errors[kind][f"{KINDS[kind].holds!r} is not in {address}"] += 1
         else:
             measured.seconds[kind].append(time.perf_counter() - started)
     connection.close()
