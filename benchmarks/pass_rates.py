@@ -30,6 +30,10 @@ FACETS = {
         "env=math&success=0&split=train", "group_pass_rate__exact=0",
         "run_id=1&group_pass_rate__gte=0.25&group_pass_rate__lt=0.5",
     ],
+    "trajectories?_facet_outcome=success": [
+        "", "run_id=1", "env=math", "split=train", "success=1", "step=77", "step__gte=100", "stop_condition=length",
+        "env=math&split=train", "group_pass_rate__exact=0", "run_id=1&error_type__notnull=1",
+    ],
 }  # fmt: skip
 REPEATS = 5
 
