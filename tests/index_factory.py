@@ -208,7 +208,8 @@ update prompt_groups set trajectories = n, scored = n, successes = c, rewarded =
     reward_mean = mean, reward_min = low, reward_max = high
 from counted where counted.prompt_group_id = prompt_groups.id;
 update trajectories set group_pass_rate = g.pass_rate from prompt_groups g where g.id = trajectories.prompt_group_id;
-insert into steps (run_id, step, split, indexed_at, trajectories, prompt_groups, scored, successes)
-select :run, step, split, '2026-01-01T00:00:00Z', sum(trajectories), count(*), sum(scored), sum(successes)
+insert into steps (run_id, step, split, indexed_at, trajectories, prompt_groups, scored, successes, rewarded)
+select :run, step, split, '2026-01-01T00:00:00Z', sum(trajectories), count(*), sum(scored), sum(successes),
+    sum(rewarded)
 from prompt_groups group by step, split;
 """

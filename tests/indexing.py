@@ -70,8 +70,26 @@ def value(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
     return only
 
 
+def without_rewarded_steps(database: Path) -> None:
+    """Make an index what it was before it counted the trajectories of a step that have a reward."""
+    connection = sqlite3.connect(database)
+    for view in ("step_summary", "prompt_pass_rates"):
+        [(made,)] = connection.execute("select sql from sqlite_master where name = ?", (view,))
+        connection.execute(f"drop view {view}")
+        connection.execute(made.replace("    cast(sum(g.rewarded) as integer) as rewarded,\n", ""))
+    connection.executescript(
+        """
+        alter table steps drop column rewarded;
+        delete from _sqlite_migrations where name = 'm005_rewarded_steps';
+        pragma user_version = 4;
+        """
+    )
+    connection.close()
+
+
 def without_run_problems(database: Path) -> None:
     """Make an index what it was before it had the view of problems with their runs."""
+    without_rewarded_steps(database)
     connection = sqlite3.connect(database)
     connection.executescript(
         """

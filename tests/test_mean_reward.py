@@ -12,11 +12,14 @@ from rltracer_sqlite import RLTracer, list_runs
 from tests.commands import indexed as index_runs
 from tests.commands import rltracer
 from tests.export_runs import indexed, rollout, write_steps
+from tests.indexing import dump, rows, without_rewarded_steps
 from tests.plugin.conftest import get
 from tests.plugin.html import words
 
 JUDGED = {"reward": {"score": 0.6, "weight": 1.0}}  # a reward without the value that decides success
 OVER = "Mean reward: over the 3 of 4 trajectories that have one."
+
+PAGES = {"": 1, "run/1": 4, "step/1/1": 2, "group/1": 1, "prompt/1/1": 2}  # and how often it is said there
 
 
 @pytest.fixture
@@ -95,11 +98,30 @@ def test_python_has_the_number(database: Path) -> None:
     assert [run.rewarded for run in list_runs(database)] == [3]
 
 
-@pytest.mark.parametrize(
-    ("page", "count"),
-    [("", 1), ("run/1", 4), ("step/1/1", 2), ("group/1", 1), ("prompt/1/1", 2)],
-    ids=["runs", "run", "step", "group", "prompt"],
-)
+@pytest.mark.asyncio
+async def test_an_index_from_before_says_it_as_well_and_counts_its_steps_when_it_is_written_to(
+    database: Path, tmp_path: Path
+) -> None:
+    counts = [
+        f"select step, split, rewarded, reward_mean from {table}"
+        for table in ("steps", "step_summary", "prompt_pass_rates join (select 1 as step)")
+    ]
+    asked = [["inspect", database, *more] for more in ([], ["--env", "math"], ["--step", 1], ["--prompt", 1])]
+    asked += [["runs", database], ["inspect", database, "--json"]]
+    made, shown = [rows(database, sql) for sql in counts], [rltracer(*one) for one in asked]
+    without_rewarded_steps(database)
+    before = dump(database)
+    assert not any("sum(g.rewarded) as" in line for line in before)
+    assert [rltracer(*one) for one in asked] == shown
+    for page in PAGES:
+        await get(Datasette([str(database)]), f"/-/rltracer/{database.stem}/{page}")
+    assert dump(database) == before
+    assert index_runs(database, tmp_path / "run").returncode == 0
+    assert [rows(database, sql) for sql in counts] == made
+    assert [made[0], made[1]] == [[(1, "train", 3, pytest.approx(1.6 / 3))]] * 2
+
+
+@pytest.mark.parametrize(("page", "count"), PAGES.items(), ids=["runs", "run", "step", "group", "prompt"])
 @pytest.mark.asyncio
 async def test_the_pages_say_it(database: Path, page: str, count: int) -> None:
     text = words(await get(Datasette([str(database)]), f"/-/rltracer/{database.stem}/{page}"))

@@ -78,7 +78,27 @@ def m004_run_problems(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
 
 
-HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems]
+def m005_rewarded_steps(connection: sqlite3.Connection) -> None:
+    """Add how many trajectories every other mean reward is over: of a step, of its environments and of a prompt."""
+    if any(row[1] == "rewarded" for row in connection.execute("pragma table_xinfo(steps)")):
+        return  # a new index has it from the start
+    connection.execute("alter table steps add column rewarded integer not null default 0")
+    connection.execute(
+        """
+        update steps set rewarded = counted.rewarded from (
+            select run_id, step, split, sum(rewarded) as rewarded from prompt_groups group by run_id, step, split
+        ) counted
+        where counted.run_id = steps.run_id and counted.step is steps.step and counted.split is steps.split
+        """
+    )
+    for view in ("prompt_pass_rates", "step_summary"):
+        connection.execute(f"drop view if exists {view}")
+        for statement in statements(VIEWS):
+            if statement.startswith(f"create view {view} "):
+                connection.execute(statement)
+
+
+HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps]
 
 
 def create(connection: sqlite3.Connection) -> None:

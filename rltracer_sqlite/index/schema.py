@@ -35,6 +35,7 @@ create table steps (
     scored integer not null default 0,        -- trajectories that passed or failed
     successes integer not null default 0,     -- scored trajectories that passed
     pass_rate real generated always as (successes * 1.0 / nullif(scored, 0)) virtual, -- successes / scored
+    rewarded integer not null default 0,      -- trajectories that have a reward
     reward_mean real,                  -- mean of the total reward
     reward_std real,                   -- population standard deviation of the total reward
     tokens_mean real,                  -- mean of the completion tokens, where recorded

@@ -88,14 +88,14 @@ def write_step(connection: sqlite3.Connection, run_id: int, key: StepKey, sums: 
     where = "run_id = ? and ifnull(step, -1) = ifnull(?, -1)"
     connection.execute(
         f"""
-        update steps set indexed_at = ?, trajectories = ?, scored = ?, successes = ?, reward_mean = ?,
+        update steps set indexed_at = ?, trajectories = ?, scored = ?, successes = ?, rewarded = ?, reward_mean = ?,
             reward_std = ?, tokens_mean = ?, turns_mean = ?, truncated = ?, errors = ?,
             prompt_groups = (
                 select count(*) from prompt_groups g
                 where g.run_id = steps.run_id and g.step is steps.step and g.split is steps.split)
         where {where} and ifnull(split, '') = ifnull(?, '') and (trajectories > 0 or ?)
         """,
-        (utc_now(), *sums[1:4], sums.mean("reward"), _deviation(sums), sums.mean("completion_tokens"),
+        (utc_now(), *sums[1:4], sums.values["reward"][0], sums.mean("reward"), _deviation(sums), sums.mean("completion_tokens"),
          sums.mean("turns"), sums.values["truncated"][1] or 0, sums.values["error"][1] or 0,
          run_id, *key, sums.trajectories),
     )  # fmt: skip

@@ -15,7 +15,9 @@ rewards as (
     from step_values where name = 'reward'{of_env} group by run_id, step, split
 ),
 counted as (
-    select s.*, ifnull(s.split, '') as named, reward_total, rewarded
+    select
+        s.run_id, s.step, s.split, s.trajectories, s.scored, s.successes, s.pass_rate, s.prompt_groups,
+        ifnull(s.split, '') as named, v.reward_total, v.rewarded
     from {table} s left join rewards v on v.run_id = s.run_id and v.step is s.step and v.split is s.split
     where s.trajectories > 0
 )"""

@@ -37,10 +37,12 @@ VIEW_COLUMNS = {
     "prompt_pass_rates": {
         "steps": "in how many steps the prompt was sampled",
         "pass_rate": "successes / scored, over all steps; null: unscored, which sorts before 0",
+        "rewarded": "trajectories that have a reward: how many the mean is over",
         "reward_mean": "mean of the total reward, over all steps",
     },
     "step_summary": {
         "run": "the run's name",
+        "rewarded": "trajectories that have a reward: how many the mean is over",
         "zero_variance_share": "share of the groups of two or more trajectories whose rewards are all equal",
     },
     "tool_use": {
@@ -108,6 +110,7 @@ select
     cast(sum(g.scored) as integer) as scored,
     cast(sum(g.successes) as integer) as successes,
     cast(sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as real) as pass_rate,
+    cast(sum(g.rewarded) as integer) as rewarded,
     cast(sum(g.reward_mean * g.rewarded) / nullif(sum(g.rewarded), 0) as real) as reward_mean
 from prompt_groups g join prompts p on p.id = g.prompt_id
 group by g.run_id, g.split, g.env, g.prompt_id;
@@ -125,6 +128,7 @@ select
     cast(sum(g.scored) as integer) as scored,
     cast(sum(g.successes) as integer) as successes,
     cast(sum(g.successes) * 1.0 / nullif(sum(g.scored), 0) as real) as pass_rate,
+    cast(sum(g.rewarded) as integer) as rewarded,
     (select v.mean from step_values v where v.run_id = g.run_id and v.step is g.step and v.split is g.split
         and v.env is g.env and v.name = 'reward') as reward_mean,
     cast(avg(g.zero_variance) as real) as zero_variance_share
