@@ -73,6 +73,7 @@ class PromptGroup:
     def __repr__(self) -> str:
         counted = plural(self.count, "trajectory")
         rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}"
+        rate += f" over {self.scored:,} scored" if rate and self.scored != self.count else ""
         return f"<PromptGroup {short(self.key[:12])} of {_step(self.step)}: {counted}{rate}, {short(self.preview)}>"
 
     @property

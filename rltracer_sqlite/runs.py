@@ -49,6 +49,7 @@ class IndexedRun:
         steps = f", steps {ranges(self.steps)}" if self.steps else ""
         of_split = f" of {short(self.split)}" if self.split else ""
         rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}{of_split}"
+        rate += f" over {self.scored:,} scored" if rate and self.scored != self.trajectories else ""
         return f"<IndexedRun {self.id} {short(self.name)}: {plural(self.trajectories, 'trajectory')}{steps}{rate}>"
 
 

@@ -25,7 +25,8 @@ PAGES = {"": 1, "run/1": 4, "step/1/1": 2, "group/1": 1, "prompt/1/1": 2}  # and
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     of_step = [rollout("a"), rollout("b", passed=False), rollout("c", passed=None, rewards=JUDGED)]
-    return indexed(tmp_path, {1: [*of_step, rollout("d", "Other?", passed=None)]})
+    of_step = [{**one, "info": {"env_id": "arith"}} for one in [*of_step, rollout("d", "Other?", passed=None)]]
+    return indexed(tmp_path, {1: of_step})
 
 
 @pytest.fixture
@@ -38,18 +39,18 @@ def test_the_lists_of_the_terminal_say_it_and_how_many_are_scored(database: Path
     lines = rltracer("inspect", database).stdout.splitlines()
     assert lines[1:3] == ["Success: metrics.correct_final_label >= 1; 2 of 4 trajectories unscored.", OVER]
     assert [line.split()[-6:] for line in lines[3:]] == [
-        ["trajectories", "scored", "groups", "pass", "rate", "reward"], ["train", "4", "2", "2", "0.500", "0.533"]
+        ["scored", "groups", "pass", "rate", "reward", "over"], ["4", "2", "2", "0.500", "0.533", "3"]
     ]  # fmt: skip
     of_step = rltracer("inspect", database, "--step", 1).stdout.splitlines()
     assert of_step[2] == OVER
     assert [line.split()[1:] for line in of_step[3:]] == [
-        ["split", "trajectories", "scored", "pass", "rate", "reward", "preview"],
-        ["train", "3", "2", "0.500", "0.533", "6", "*", "7?"],
-        ["train", "1", "0", "–", "–", "Other?"],
+        ["split", "trajectories", "scored", "pass", "rate", "reward", "over", "preview"],
+        ["train", "3", "2", "0.500", "0.533", "3", "6", "*", "7?"],
+        ["train", "1", "0", "–", "–", "0", "Other?"],
     ]
     of_prompt = rltracer("inspect", database, "--prompt", 1).stdout.splitlines()
     assert of_prompt[2] == "Mean reward: over 3 trajectories."
-    assert of_prompt[4].split()[2:7] == ["train", "3", "2", "0.500", "0.533"]
+    assert of_prompt[4].split()[2:8] == ["train", "3", "2", "0.500", "0.533", "3"]
     for asked in ([], ["--step", 1], ["--prompt", 1]):
         assert json.loads(rltracer("inspect", database, *asked, "--json").stdout.splitlines()[0])["rewarded"] == 3
 
@@ -57,7 +58,8 @@ def test_the_lists_of_the_terminal_say_it_and_how_many_are_scored(database: Path
 def test_nothing_is_said_where_both_are_over_the_same(tmp_path: Path) -> None:
     database = indexed(tmp_path, {1: [rollout("a"), rollout("b", passed=False)], 2: [rollout("c", passed=None)]})
     for asked in ([], ["--step", 1], ["--step", 2]):
-        assert "Mean reward" not in rltracer("inspect", database, *asked).stdout
+        shown = rltracer("inspect", database, *asked).stdout
+        assert not any(said in shown for said in ("Mean reward", " over"))
     assert "scored  pass" not in rltracer("inspect", database, "--step", 1).stdout
 
 
@@ -69,7 +71,13 @@ def test_the_runs_of_an_index_say_it_in_both_lists(two: Path) -> None:
         "train: 2 scored, pass rate 0.500, mean reward 0.533 over 3 trajectories",
         "train: 1 scored, pass rate 1.000, mean reward 1.000",
     ]
-    assert "Mean reward: over the trajectories that have one, 3 of run 1.\n" in rltracer("inspect", two).stdout
+    lines = rltracer("inspect", two).stdout.splitlines()
+    assert lines[2] == "Mean reward: over the trajectories that have one, which are counted beside it."
+    assert [line.split()[-6:] for line in lines[-3:]] == [
+        ["scored", "pass", "rate", "reward", "over", "steps"],
+        ["train", "2", "0.500", "0.533", "3", "1"],
+        ["train", "1", "1.000", "1.000", "1", "1"],
+    ]
     listed = [rltracer(*asked, "--json").stdout for asked in (("runs", two), ("inspect", two))]
     assert listed[0] == listed[1]
     first = json.loads(listed[0].splitlines()[0])
@@ -95,7 +103,10 @@ def test_python_has_the_number(database: Path) -> None:
         step = tracer.step(1)
         assert (step.scored, step.rewarded, step.reward_mean) == (2, 3, pytest.approx(1.6 / 3))
         assert [group.rewarded for group in step.prompts()] == [3, 0]
-    assert [run.rewarded for run in list_runs(database)] == [3]
+        assert "3 trajectories, pass rate 0.500 over 2 scored, " in repr(step.prompts()[0])
+    [run] = list_runs(database)
+    assert run.rewarded == 3
+    assert repr(run).endswith(": 4 trajectories, steps 1, pass rate 0.500 of 'train' over 2 scored>")
 
 
 @pytest.mark.asyncio
@@ -106,9 +117,10 @@ async def test_an_index_from_before_says_it_as_well_and_counts_its_steps_when_it
         f"select step, split, rewarded, reward_mean from {table}"
         for table in ("steps", "step_summary", "prompt_pass_rates join (select 1 as step)")
     ]
-    asked = [["inspect", database, *more] for more in ([], ["--env", "math"], ["--step", 1], ["--prompt", 1])]
+    asked = [["inspect", database, *more] for more in ([], ["--env", "arith"], ["--step", 1], ["--prompt", 1])]
     asked += [["runs", database], ["inspect", database, "--json"]]
     made, shown = [rows(database, sql) for sql in counts], [rltracer(*one) for one in asked]
+    assert {one.returncode for one in shown} == {0}
     without_rewarded_steps(database)
     before = dump(database)
     assert not any("sum(g.rewarded) as" in line for line in before)

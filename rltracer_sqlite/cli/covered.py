@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
+from .columns import decimal
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -38,7 +39,7 @@ def scoring(adapter: IndexedAdapter, facts: Sequence[dict[str, Any]]) -> str:
 
 def _rewarded(facts: Sequence[dict[str, Any]]) -> list[str]:
     """Return over how many trajectories the mean rewards of rows are; [] where the pass rates are over as many."""
-    if not any(rewards_differ(fact) for fact in facts):
+    if not any_over(facts):
         return []
     of_all, rewarded = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "rewarded"))
     counted = plural(of_all, "trajectory")
@@ -48,6 +49,21 @@ def _rewarded(facts: Sequence[dict[str, Any]]) -> list[str]:
 def rewards_differ(fact: dict[str, Any]) -> bool:
     """Say whether the mean reward of a row is over another number of trajectories than its pass rate."""
     return bool(fact["rewarded"]) and fact["rewarded"] != fact["scored"]
+
+
+def any_over(facts: Sequence[dict[str, Any]]) -> bool:
+    """Say whether a list has to say over how many trajectories the mean reward of each row is."""
+    return any(map(rewards_differ, facts))
+
+
+def reward_head(has_over: bool, width: int = 7) -> str:
+    """Return the head of the columns of `reward`."""
+    return f"{'reward':>{width}}" + (f"  {'over':>4}" if has_over else "")
+
+
+def reward(fact: dict[str, Any], has_over: bool, width: int = 7) -> str:
+    """Return the mean reward of a row of a list, and over how many it is where a row has others than the scored."""
+    return f"{decimal(fact['reward_mean']):>{width}}" + (f"  {count(fact['rewarded']):>4}" if has_over else "")
 
 
 def any_unscored(facts: Sequence[dict[str, Any]]) -> bool:

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import plural
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, wrapped
-from .covered import any_unscored, counts, counts_head, covered, refuse_nothing, rule_of, scoring
+from .covered import (
+    any_over,
+    any_unscored,
+    counts,
+    counts_head,
+    covered,
+    refuse_nothing,
+    reward,
+    reward_head,
+    rule_of,
+    scoring,
+)
 from .prompts import chosen, identity, step_words
 from .report import writes_to_terminal
 from .visible import json_line, printable
@@ -41,14 +52,17 @@ def _prompt_lines(groups: list[dict[str, Any]], scored: str, width: int) -> Iter
     prompt = groups[0]
     yield cut(f"prompt {prompt['prompt_id']}  {prompt['prompt'][:12]}  {prompt['preview']}", width)
     yield from wrapped(printable(scored), width)
-    has_unscored = any_unscored(groups)
-    head = f"{counts_head(has_unscored)}  {'pass rate':>9}  {'reward':>7}  {'best':>7}  {'worst':>7}"
+    has_unscored, has_over = any_unscored(groups), any_over(groups)
+    ids = max(len(identity(group[which])) for group in groups for which in ("best", "worst"))
+    ends = max(ids, len("worst"))
+    head = f"{counts_head(has_unscored)}  {'pass rate':>9}  {reward_head(has_over)}"
+    head += f"  {'best':>{ends}}  {'worst':>{ends}}"
     yield cut(f"  {'':9}  {'split':5}  {head}", width)
     for group in groups:
-        rates = f"{decimal(group['pass_rate']):>9}  {decimal(group['reward_mean']):>7}"
-        ends = f"{identity(group['best']):>7}  {identity(group['worst']):>7}"
+        rates = f"{decimal(group['pass_rate']):>9}  {reward(group, has_over)}"
+        both = "  ".join(f"{identity(group[which]):>{ends}}" for which in ("best", "worst"))
         place = f"{step_words(group['step']):9}  {cell(group['split'], 5)}"
-        yield cut(f"  {place}  {counts(group, has_unscored)}  {rates}  {ends}", width)
+        yield cut(f"  {place}  {counts(group, has_unscored)}  {rates}  {both}", width)
     for line in _end_lines(groups):
         yield from wrapped(printable(f"  {line}"), width)
 

@@ -13,7 +13,7 @@ from ..arguments import shown
 from ..outcomes import outcome
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, width_of, wrapped
-from .covered import any_unscored, counts, counts_head, in_words, refuse_nothing, scoring
+from .covered import any_over, any_unscored, counts, counts_head, in_words, refuse_nothing, reward, reward_head, scoring
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -100,15 +100,16 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
     splits = dict.fromkeys(fact["split"] for _, _, fact in groups if fact["split"] is not None)
     said = f"{plural(len(groups), 'prompt')}{within}, in the order they were read{in_words(list(splits), among)}"
     yield from wrapped(printable(said), width)
-    yield from wrapped(printable(scoring(adapter, [fact for _, _, fact in groups])), width)
-    has_unscored = any_unscored([fact for _, _, fact in groups])
-    head = f"{'split':5}  {counts_head(has_unscored)}  {'pass rate':>9}  {'reward':>7}  "
+    facts = [fact for _, _, fact in groups]
+    yield from wrapped(printable(scoring(adapter, facts)), width)
+    has_unscored, has_over = any_unscored(facts), any_over(facts)
+    head = f"{'split':5}  {counts_head(has_unscored)}  {'pass rate':>9}  {reward_head(has_over)}  "
     # The number names a prompt as well as its key does; nothing else tells what it asks.
     room = width - width_of(f"  prompt  {head}") - SHORTEST_PREVIEW
     key_width = SHORT_KEY if room >= SHORT_KEY + 2 else 0
     yield cut(f"  {'prompt':>6}{_column('key', key_width)}  {head}preview", width)
     for key, preview, fact in groups:
-        rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
+        rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over)}"
         names = f"{identity(fact['prompt_id']):>6}{_column(key, key_width)}  {cell(fact['split'], 5)}"
         yield cut(f"  {names}  {counts(fact, has_unscored)}  {rates}  {preview}", width)
     yield from gone_lines(adapter, width, among, step)

@@ -14,7 +14,7 @@ from ..amounts import plural, ranges
 from . import CONTEXT
 from .amiss import say_amiss
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
-from .covered import rewards_differ
+from .covered import any_over, reward, reward_head, rewards_differ
 from .places import FILE, RUN
 from .say import say
 from .visible import in_line, json_line, printable
@@ -142,9 +142,9 @@ def _then_amiss(lines: Iterator[str], place: Path) -> Iterator[str]:
 
 
 def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[str]:
-    screen = screen_width()
+    screen, has_over = screen_width(), any_over(facts)
     steps_of = [ranges(fact["steps"]) or "–" for fact in facts]
-    head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {'reward':>6}  steps"
+    head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {reward_head(has_over, 6)}  steps"
     # Names give way to the steps, which stand last, as far as they can.
     beyond = min(max(map(len, steps_of)), LONGEST_STEPS) - len("steps")
     room = screen - len(f"  run    {head}") - max(beyond, 0)
@@ -154,20 +154,14 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     env = "" if among.env is None else f" and of env {among.env}"
     said = f"Pass rate and reward are of the split named, over all its steps{env}."
     yield from wrapped(printable(said), screen)
-    if rewarded := _rewarded(facts):
-        yield from wrapped(f"Mean reward: over the trajectories that have one, {rewarded}.", screen)
+    if has_over:
+        yield from wrapped("Mean reward: over the trajectories that have one, which are counted beside it.", screen)
     yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'success')}."), screen)
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
     for fact, steps in zip(facts, steps_of, strict=True):
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
-        rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>6}"
+        rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over, 6)}"
         yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
-
-
-def _rewarded(facts: list[dict[str, Any]]) -> str:
-    """Return over how many trajectories the mean rewards of runs are, of those where they are not over the scored."""
-    told = [f"{fact['rewarded']:,} of run {fact['run_id']}" for fact in facts if rewards_differ(fact)]
-    return ", ".join([*told[:MOST_TOLD], *(["…"] if len(told) > MOST_TOLD else [])])
 
 
 def _by(facts: list[dict[str, Any]], name: str) -> str:

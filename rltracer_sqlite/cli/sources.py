@@ -104,6 +104,7 @@ def _tried(file: Path, toml: str) -> list[str]:
         return [f"tried on the file: no trajectory ({problem})" if problem else "tried on the file: no trajectory"]
     rewards = [entry.reward for entry in entries if entry.reward is not None]
     mean = f"mean reward {sum(rewards) / len(rewards):.4g}" if rewards else "no rewards"
+    mean += f" over {len(rewards):,}" if 0 < len(rewards) < len(entries) else ""
     steps = {entry.step for entry in entries if entry.step is not None}
     prompts = {entry.prompt_key for entry in entries}
     counts = f"trajectories {len(entries):,}, prompts {len(prompts):,}, steps {len(steps):,}, {mean}"

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural, ranges
 from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
-from .covered import any_unscored, count, counts, counts_head, in_words, refuse_nothing, scoring
+from .covered import (
+    any_over,
+    any_unscored,
+    count,
+    counts,
+    counts_head,
+    in_words,
+    refuse_nothing,
+    reward,
+    reward_head,
+    scoring,
+)
 from .prompts import prompts_of_step, step_words
 from .visible import json_line, printable
 
@@ -15,8 +26,21 @@ if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
 
+BEFORE = 13  # columns in which the step stands, before the others
 MOST_REASONS = 3  # why steps have no trajectory
 FACTS = ("split", "trajectories", "scored", "prompt_groups", "pass_rate", "rewarded", "reward_mean", "gone")
+
+
+class Mark(NamedTuple):
+    """What of a step was not read: how many problems its files have, and all of it in words; "" for nothing."""
+
+    problems: int
+    words: str
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a program is told of it."""
+        return {"problems": self.problems, "amiss": self.words}
 
 
 def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator[str]:
@@ -33,8 +57,9 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     places = [fact for step in steps for fact in known.get(step, [] if step in listed else [_unread(step)])]
     if listed and not places:
         refuse_nothing(adapter, among)
+    marks = _marks(adapter, places)
     if as_json:
-        yield from map(json_line, places)
+        yield from (json_line({**fact, **mark.told}) for fact, mark in zip(places, marks, strict=True))
         return
     width = screen_width()
     splits = dict.fromkeys(sorted(fact["split"] for fact in places if fact["split"] is not None))
@@ -44,10 +69,12 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
         return
     if any(fact["trajectories"] is not None for fact in places):
         yield from wrapped(printable(scoring(adapter, places)), width)
-    has_unscored = any_unscored(places)
-    head = f"{counts_head(has_unscored)}  {'groups':>6}  {'pass rate':>9}  {'reward':>7}"
-    yield cut(f"  {'':9}  {'split':5}  {head}", width)
-    yield from (_line(fact, has_unscored, width) for fact in places)
+    has_unscored, has_over = any_unscored(places), any_over(places)
+    head = f"{counts_head(has_unscored)}  {'groups':>6}  {'pass rate':>9}  {reward_head(has_over)}"
+    yield cut(f"{'':{BEFORE}}{'split':5}  {head}", width)
+    for fact, mark in zip(places, marks, strict=True):
+        yield _line(fact, has_unscored, has_over, width)
+        yield from (" " * BEFORE + line for line in wrapped(mark.words, width - BEFORE) if line)
     failed = _failed(adapter) if any(fact["trajectories"] is None for fact in places) else set()
     unread = [(fact["step"], fact["split"]) for fact in places if fact["trajectories"] is None]
     if could_not := [step for step, split in unread if (step, split) in failed]:
@@ -122,11 +149,27 @@ def _unread(step: int | None) -> dict[str, Any]:
     return {"step": step, **dict.fromkeys(FACTS)}
 
 
-def _line(fact: dict[str, Any], has_unscored: bool, width: int) -> str:
+def _line(fact: dict[str, Any], has_unscored: bool, has_over: bool, width: int) -> str:
     numbers = f"{counts(fact, has_unscored)}  {count(fact['prompt_groups']):>6}"
-    rates = f"{decimal(fact['pass_rate']):>9}  {decimal(fact['reward_mean']):>7}"
-    gone = f"  {fact['gone']:,} gone" if fact["gone"] else ""
-    return cut(f"  {step_words(fact['step']):9}  {cell(fact['split'], 5)}  {numbers}  {rates}{gone}", width)
+    rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over)}"
+    return cut(f"  {step_words(fact['step']):9}  {cell(fact['split'], 5)}  {numbers}  {rates}", width)
+
+
+def _marks(adapter: IndexedAdapter, places: list[dict[str, Any]]) -> list[Mark]:
+    """Return what stands beside each of these steps: of which of their files not everything was read."""
+    from ..index.database import IndexFileError
+    from ..index.states import states_of_steps, step_amiss, step_marks
+    from ..sources.base import SourceError
+
+    try:
+        states = states_of_steps(adapter.connection, adapter.run_id)
+    except (IndexFileError, SourceError):
+        states = {}  # a run's folder of which nothing was read yet
+    found = []
+    for fact in places:
+        amiss = step_amiss(states.get(fact["step"], []), fact["split"])
+        found.append(Mark(amiss["problems"], "; ".join(step_marks(amiss, fact["gone"], fact["trajectories"]))))
+    return found
 
 
 def _known_steps(adapter: IndexedAdapter, among: Among) -> dict[int | None, list[dict[str, Any]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any
 
@@ -67,6 +67,11 @@ from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by
 MAY_BE_OF_SPLIT = "(:split is null or s.split is :split or s.split is null)"
 MAY_BE_OF_STEP = f"s.run_id = :run_id and (s.step is :step or s.step is null) and {MAY_BE_OF_SPLIT}"
 OF_STEP = f"select {COUNTED_STATES.strip()} from shards s where {MAY_BE_OF_STEP}"
+# The same of all steps of a run at once, by step and split of the files' places.
+OF_STEPS = f"""
+select s.step, s.split, {COUNTED_STATES.strip()} from shards s
+where s.run_id = :run_id and {{of_step}} group by s.step, s.split
+"""
 
 
 def state_words(row: Mapping[str, Any]) -> list[str]:
@@ -143,6 +148,45 @@ def step_states(
     """
     cursor = connection.execute(OF_STEP, {"run_id": run_id, "step": step, "split": split})
     return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+
+
+def states_of_steps(connection: sqlite3.Connection, run_id: int) -> dict[int, list[dict[str, Any]]]:
+    """Return of each step, by the files' places, how many files of each split are in each state, and their problems.
+
+    Files whose places tell no step count for the run, and are in none.
+    """
+    cursor = connection.execute(OF_STEPS.format(of_step="s.step is not null"), {"run_id": run_id})
+    names = [column[0] for column in cursor.description]
+    return by_step(dict(zip(names, row, strict=True)) for row in cursor)
+
+
+def by_step(rows: Iterable[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """Return the rows of `OF_STEPS` by their steps."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["step"], []).append(row)
+    return found
+
+
+def step_amiss(files: Iterable[Mapping[str, Any]], split: str | None) -> dict[str, Any]:
+    """Return what is to be told of a step and split: how many of its files are in each state, and their problems.
+
+    `files` are the rows of the step in `OF_STEPS`. One whose place tells no split counts in all of them.
+    """
+    counted = dict.fromkeys(("files", *FILES, "problems"), 0)
+    for row in files:
+        if row["split"] in (None, split):
+            counted = {name: count + row[name] for name, count in counted.items()}
+    return counted
+
+
+def step_marks(row: Mapping[str, Any], gone: int | None, trajectories: int | None) -> list[str]:
+    """Return what stands beside a step of which not all was read, in words; nothing where nothing is amiss.
+
+    `row` is as `step_amiss` has it; `gone` of the step's trajectories cannot be opened any more.
+    """
+    lost = [f"{gone:,} of {plural(trajectories or 0, 'trajectory')} cannot be opened"] if gone else []
+    return [*problem_words(row), *file_words(row), *lost]
 
 
 def failed_steps(connection: sqlite3.Connection, run_id: int) -> set[tuple[int | None, str | None]]:

@@ -95,9 +95,9 @@ def write_step(connection: sqlite3.Connection, run_id: int, key: StepKey, sums: 
                 where g.run_id = steps.run_id and g.step is steps.step and g.split is steps.split)
         where {where} and ifnull(split, '') = ifnull(?, '') and (trajectories > 0 or ?)
         """,
-        (utc_now(), *sums[1:4], sums.values["reward"][0], sums.mean("reward"), _deviation(sums), sums.mean("completion_tokens"),
-         sums.mean("turns"), sums.values["truncated"][1] or 0, sums.values["error"][1] or 0,
-         run_id, *key, sums.trajectories),
+        (utc_now(), *sums[1:4], sums.values["reward"][0], sums.mean("reward"), _deviation(sums),
+         sums.mean("completion_tokens"), sums.mean("turns"), sums.values["truncated"][1] or 0,
+         sums.values["error"][1] or 0, run_id, *key, sums.trajectories),
     )  # fmt: skip
     # A step that was discovered by its folder gets the split of its records when it is read.
     connection.execute(
