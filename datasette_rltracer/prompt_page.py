@@ -208,7 +208,7 @@ async def _ends_context(chosen: Chosen, groups: Sequence[Mapping[str, Any]], rea
     where = chosen.where
     numbers = list(dict.fromkeys(end.trajectory for end in ends))
 
-    def find(connection: sqlite3.Connection) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+    def find(connection: sqlite3.Connection) -> tuple[list[dict[str, Any]], tuple[int, int, bool]]:
         rows = [bounded(row) for number in numbers if (row := trajectory_row(connection, number))]
         return rows, count_gone(connection, chosen.run, chosen.among, (), [chosen.prompt])
 

@@ -51,7 +51,7 @@ select
     {REWARDED.format(row="s", of_env="")} as rewarded,
     g.zero_signal, g.judged, {FAILED.format(steps="s").strip()} as failed,
     s.tokens_mean, s.turns_mean, s.truncated, s.errors, s.indexed_at,
-    case when exists (select 1 from shards where run_id = :run_id and state = 'gone') then (
+    case when exists (select 1 from shards where run_id = :run_id and state in ('gone', 'unread')) then (
         select count(*) from trajectories t
         where t.run_id = :run_id and t.step is s.step and t.split is s.split and t.gone = 1
     ) end as gone

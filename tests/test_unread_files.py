@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -9,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite import RLTracer
 from rltracer_sqlite.cli.status import Status
 from rltracer_sqlite.index.states import amiss, run_states
 from tests.commands import indexed, rltracer
-from tests.indexing import value
+from tests.indexing import rows, value
 from tests.layouts import append, message, trace
 
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
@@ -91,6 +94,40 @@ def test_steps_whose_files_are_gone_are_told_together(run: Path, tmp_path: Path)
     assert indexed(tmp_path / "x.sqlite", run).returncode == 0
     shown = rltracer("inspect", tmp_path / "x.sqlite").stderr
     assert "2 of 3 files gone since they were read, of steps 1–2: " in shown
+
+
+@pytest.mark.parametrize("spoil", [into_a_folder, out_of_the_run, into_a_damaged_archive, Path.unlink])
+def test_what_cannot_be_read_any_more_is_told_as_what_is_gone(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    run, database, file = tmp_path / "run", tmp_path / "x.sqlite", tmp_path / "run" / TRACES.format(1)
+    kept, other = (trace([*SAID, message("user", more)], id=more, reward=1) for more in ("kept", "other"))
+    append(file, kept, other)
+    append(file.parents[1] / "effective/traces.jsonl", kept)
+    append(run / TRACES.format(2), trace(SAID, id="t2", reward=1))
+    indexed(database, run)
+    kinds = "select * from trajectories order by id", "select path, state, problems from shards order by path"
+    made, before = [rows(database, sql) for sql in kinds], file.read_bytes()
+    os.utime(file, (1, 1))  # another file than before, whatever its place is taken by
+    spoil(file)
+    copies = "path like '%effective%'"
+    where = f"select uid, gone, {copies} from trajectories t join shards s on s.id = shard_id order by uid"
+    for _ in range(2):
+        indexed(database, run)
+        assert rows(database, where) == [("kept", 0, 1), ("other", 1, 0), ("t2", 0, 0)]
+    with RLTracer(database) as tracer:
+        assert len(tracer.trajectory(1).load().messages) == 3
+    lost = "1 of {} trajectories counted here cannot be opened: its file is gone"
+    for asked, of in ((("--step", 1), 2), (("--hardest",), 3), (("--prompt", 1), 3)):
+        assert lost.format(of) in rltracer("inspect", database, *asked).stdout
+    [first, second] = map(json.loads, rltracer("inspect", database, "--json").stdout.splitlines())
+    assert (first["gone"], second["gone"], second["amiss"]) == (1, 0, "")
+    assert first["amiss"].endswith("1 of 2 trajectories cannot be opened")
+    [present] = [line for line in rltracer("export", database, "--dry-run").stdout.splitlines() if "present" in line]
+    assert present.split() == ["file", "present", "2", "1"]
+    for path in file.parent.iterdir():
+        path.unlink() if path.is_file() or path.is_symlink() else path.rmdir()
+    file.write_bytes(before)
+    indexed(database, run)
+    assert [rows(database, sql) for sql in kinds] == made
 
 
 def test_a_rebuilding_takes_its_place_beside_a_file_that_cannot_be_read(run: Path, tmp_path: Path) -> None:

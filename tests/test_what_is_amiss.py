@@ -195,17 +195,18 @@ def test_a_search_counts_what_it_cannot_open_or_never_read(database: Path, run: 
     (run / TRACES.format(1)).unlink()
     indexed(database, run)
     assert (
-        "6 of 6 trajectories can be searched; 4 have a file that is gone: found by their words"
+        "6 of 6 trajectories can be searched; 4 have a file that cannot be read any more: found by their words"
         in rltracer("search", database, "word5").stderr
     )
     rltracer("fts", database, "--rebuild")
-    lost = "2 of 6 trajectories can be searched; 4 have a file that is gone, and was never read for its words"
+    lost = "2 of 6 trajectories can be searched; 4 have a file that cannot be read any more, and was never read"
+    lost += " for its words"
     done = rltracer("search", database, "nowhere")
     assert done.stdout == f"No match in {lost.replace(' can be searched', '')}.\n"
     assert lost not in done.stderr
     found = search_text(database, "word5")
     assert (found.unsearched, found.without_text, found.gone) == (0, 0, 4)
-    assert repr(found) == "<Matches: 1 of 1 trajectory; 4 whose file is gone>"
+    assert repr(found) == "<Matches: 1 of 1 trajectory; 4 whose file cannot be read any more>"
 
 
 @pytest.fixture

@@ -90,7 +90,8 @@ def gone_lines(
     """
     from ..index.lists import count_gone
 
-    gone, count = count_gone(adapter.connection, adapter.run_id, among, step, prompts)
+    gone, count, has_vanished = count_gone(adapter.connection, adapter.run_id, among, step, prompts)
     if gone:
         why = "its file is gone" if gone == 1 else "their files are gone"
+        why += "" if has_vanished else " or cannot be read"
         yield from wrapped(f"{gone:,} of {plural(count, 'trajectory')} counted here cannot be opened: {why}.", width)

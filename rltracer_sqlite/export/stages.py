@@ -17,7 +17,7 @@ STAGES = {
     "difficulty": "those whose prompt has a pass rate within the bounds, in its window",
     "rows of the table": "those that pass the filters of the table in Datasette",
     "ids": "those that are asked for by id",
-    "file present": "those whose file has not vanished since it was indexed",
+    "file present": "those whose file has not vanished since it was indexed, and can be read",
     "sampled without an error": "those with an answer, whose sampling no error ended",
     "scored without an error": "those during whose scoring no error came",
     "not truncated": "those that no limit cut off",

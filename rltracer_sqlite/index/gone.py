@@ -112,14 +112,31 @@ def _forget_never_read(connection: sqlite3.Connection, vanished: list[int]) -> N
         )
 
 
+def flag_unread(connection: sqlite3.Connection, shard_id: int, held: Collection[int]) -> set[int]:
+    """Flag the rows of a shard that cannot be read any more as those of one that is gone, but for those it `held`.
+
+    Returns the shards that hold records of theirs too, which are read again.
+    """
+    connection.execute(
+        """
+        update trajectories set gone = 1
+        where shard_id = ? and gone = 0 and id not in (select value from json_each(?))
+        """,
+        (shard_id, json.dumps(list(held))),
+    )
+    copies = _copies_of(connection, [shard_id])
+    read_again(connection, copies)
+    return copies
+
+
 def _copies_of(connection: sqlite3.Connection, gone: list[int]) -> set[int]:
-    """Return the shards that are there and hold records whose rows are those of shards that are gone."""
+    """Return the shards that can be read and hold records of these, whose rows are flagged as gone."""
     rows = connection.execute(
         """
         select distinct a.shard_id from trajectories t
         join annotations a on a.trajectory_id = t.id and a.producer in ('effective', 'copy')
-        join shards s on s.id = a.shard_id and s.state <> 'gone'
-        where t.shard_id in (select value from json_each(?))
+        join shards s on s.id = a.shard_id and s.state not in ('gone', 'unread')
+        where t.shard_id in (select value from json_each(?)) and t.gone = 1
         """,
         (json.dumps(gone),),
     )

@@ -90,7 +90,7 @@ def _run(connection: sqlite3.Connection, of: dict[str, dict[str, Any]], run: dic
 def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> list[dict[str, Any]]:
     """Return what is known of each step and split of a run; the counts of one that was not read yet are None.
 
-    `gone` counts the trajectories whose file has vanished.
+    `gone` counts the trajectories whose file has vanished, or cannot be read any more.
     """
     read = "steps" if among.env is None else "step_summary"
     counted = "g.indexed_at is not null" if among.env is None else ENV
@@ -102,7 +102,7 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
             select * from (
                 select step, split, trajectories, scored, prompt_groups, pass_rate, {rewarded} as rewarded, reward_mean,
                     iif(
-                        exists (select 1 from shards s where s.run_id = :run and s.state = 'gone'),
+                        exists (select 1 from shards s where s.run_id = :run and s.state in ('gone', 'unread')),
                         (
                             select count(*) from trajectories t
                             where t.run_id = :run and t.step is g.step and t.split is g.split and t.gone = 1
@@ -150,24 +150,28 @@ def group_facts(
 
 def count_gone(
     connection: sqlite3.Connection, run_id: int, among: Among, step: Sequence[int | None], prompts: Sequence[int] | None
-) -> tuple[int, int]:
-    """Return how many trajectories' files have vanished of those that a list counts, and how many it counts.
+) -> tuple[int, int, bool]:
+    """Return how many of the trajectories that a list counts cannot be opened any more, how many it counts, and
+    whether the files of all those have vanished; else some are there, and cannot be read.
 
     `step` names one step, or none for all of them; `prompts` are numbers, None for all.
     """
-    # Nothing is counted in a run whose files are all there.
-    if not connection.execute("select 1 from shards where run_id = ? and state = 'gone'", (run_id,)).fetchone():
-        return 0, 0
+    # Nothing is counted in a run whose files are all there and can be read.
+    lost = "select 1 from shards where run_id = ? and state in ('gone', 'unread')"
+    if not connection.execute(lost, (run_id,)).fetchone():
+        return 0, 0, True
     parameters = among.asked(run=run_id, step=step[0] if step else None, prompts=json.dumps(prompts))
     found = connection.execute(
         f"""
-        select ifnull(sum(t.gone), 0), count(*) from prompt_groups g join trajectories t on t.prompt_group_id = g.id
+        select ifnull(sum(t.gone), 0), count(*), ifnull(max(t.gone = 1 and t.shard_id in (
+                select id from shards where run_id = :run and state = 'unread')), 0)
+        from prompt_groups g join trajectories t on t.prompt_group_id = g.id
         where g.run_id = :run and {SPLIT} and {ENV} {"and g.step is :step" if step else ""}
             and (:prompts = 'null' or g.prompt_id in (select value from json_each(:prompts)))
         """,
         parameters,
     ).fetchone()
-    return int(found[0]), int(found[1])
+    return int(found[0]), int(found[1]), not found[2]
 
 
 def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | None, among: Among = ALL) -> list[int]:

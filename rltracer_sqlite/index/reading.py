@@ -10,6 +10,7 @@ from ..sources.files import open_shard
 from ..sources.places import Root
 from .database import transaction
 from .derived import StepKey
+from .gone import flag_unread
 from .plan import HASHED_BYTES, TO_READ_AGAIN, Fingerprints, Job, file_now, fingerprints
 from .rows import RunWriter
 from .stale import drop_stale, forget_findings
@@ -108,7 +109,9 @@ class Reading:
             if self.state == "unread":
                 # What was read before the fault is kept; the next refresh reads the shard from its start.
                 batch = self.entries, self.updates, self.problems
-                self.writer.write(self.job.shard_id, self.job.shard, *batch, is_last=True)
+                self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, is_last=True)
+                if self.job.again:
+                    self.moved_to = flag_unread(self.connection, self.job.shard_id, self.held)
             elif self.job.again:
                 dropped = drop_stale(self.connection, self.writer.run_id, self.job.shard_id, self.held)
                 self.removed, steps, self.moved_to = dropped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ class Existing(NamedTuple):
     line: int
     byte_offset: int
     byte_length: int
+    is_gone: bool  # it cannot be read any more where it was
 
 
 class Place(NamedTuple):
@@ -60,18 +61,17 @@ def sort_out(
     existing: Mapping[str, Existing],
     shard_id: int,
     places: Mapping[int, Place],
-    gone: Collection[int],
 ) -> Sorted:
     """Part the entries whose row belongs to this shard from copies of records that belong elsewhere.
 
-    A complete record comes before the copy under effective/, and a file that is there before one that is gone.
+    A complete record comes before the copy under effective/, and one that can be read before one that is gone.
     Of two files that hold the same record that of the later step has the row, of the same step the later path,
     whichever was read first; of the other record it is told that it repeats one.
     """
     found, here = Sorted(), places[shard_id]
     for entry in entries:
         known = existing.get(entry.uid)
-        if known is None or known.shard_id == shard_id or known.shard_id in gone:
+        if known is None or known.shard_id == shard_id or known.is_gone:
             found.mine.append(entry)
             continue
         there = places.get(known.shard_id)

@@ -71,7 +71,7 @@ class RunWriter:
         repeated += seen_before(records, existing, shard_id, seen)
         if shard.producer == "effective":
             repeated += seen_before(records, self._copied(shard_id, existing), shard_id, None)
-        found = sort_out(records, existing, shard_id, self.places, self.gone)
+        found = sort_out(records, existing, shard_id, self.places)
         if found.moving:
             keep_place(self.connection, found.moving)
         # A file that is gone and whose rows are another's now may have the later records, and is read when it is back.
@@ -150,7 +150,8 @@ class RunWriter:
     def _existing(self, uids: list[str]) -> dict[str, Existing]:
         rows = self.connection.execute(
             """
-            select uid, id, shard_id, prompt_group_id, step, split, line, byte_offset, byte_length from trajectories
+            select uid, id, shard_id, prompt_group_id, step, split, line, byte_offset, byte_length, gone
+            from trajectories
             where run_id = ? and uid in (select value from json_each(?))
             """,
             (self.run_id, json.dumps(uids)),
@@ -162,7 +163,7 @@ class RunWriter:
         elsewhere = [uid for uid, known in existing.items() if known.shard_id != shard_id]
         rows = self.connection.execute(
             """
-            select uid, trajectory_id, shard_id, null, null, null, line, byte_offset, byte_length from annotations
+            select uid, trajectory_id, shard_id, null, null, null, line, byte_offset, byte_length, 0 from annotations
             where run_id = ? and shard_id = ? and uid in (select value from json_each(?)) and producer = 'effective'
             order by byte_offset
             """,

@@ -145,7 +145,7 @@ create table trajectories (
     byte_length integer not null,      -- how many bytes the record has
     line integer,                      -- the record's line, counted from 1
     item integer,                      -- the place inside the record; null where the record is the trajectory
-    gone integer not null default 0,   -- 1: its file has vanished since it was indexed
+    gone integer not null default 0,   -- 1: since it was indexed its file has vanished, or can no longer be read
     group_pass_rate real,              -- the pass rate of its prompt group: how hard its prompt was
     preview text not null check (length(preview) <= 400) -- the prompt in one line
 ) strict;

@@ -94,13 +94,13 @@ def _bytes(connection: sqlite3.Connection, shard: TextShard, only_new: bool) -> 
 
 
 def _shards(connection: sqlite3.Connection, run: Run) -> Iterator[TextShard]:
-    """Yield the shards of a run that hold records and have changed since their texts were read."""
+    """Yield the shards of a run that hold records which can be read, and have changed since their texts were read."""
     found = connection.execute(
         f"""
         select s.id, s.path, s.layout, s.size, s.mtime_ns, s.indexed_bytes, s.head_hash, s.tail_hash,
             x.size, x.mtime_ns, x.indexed_bytes, x.head_hash, x.tail_hash
         from shards s left join {SHARDS} x on x.shard_id = s.id
-        where s.run_id = ? and s.state <> 'gone' and exists (select 1 from trajectories t where t.shard_id = s.id)
+        where s.run_id = ? and exists (select 1 from trajectories t where t.shard_id = s.id and t.gone = 0)
         order by s.id
         """,
         (run.id,),

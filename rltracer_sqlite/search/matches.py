@@ -73,8 +73,8 @@ class Matches(list[Match]):
 
     `total` is how many were found, listed or not. `unsearched` trajectories of the index could not be found, because
     they came after the full text was brought up to date, or because their records could not be read then;
-    `without_text` have no text, such as token ids without a tokenizer; and the files of `gone` have vanished, so that
-    they cannot be opened, found or not.
+    `without_text` have no text, such as token ids without a tokenizer; and the files of `gone` have vanished or
+    cannot be read any more, so that these cannot be opened, found or not.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Matches(list[Match]):
         more = "; limit=None lists all" if self.total > len(self) else ""
         later = f"; {plural(self.unsearched, 'trajectory')} not searched" if self.unsearched else ""
         later += f"; {self.without_text:,} without text" if self.without_text else ""
-        later += f"; {self.gone:,} whose file is gone" if self.gone else ""
+        later += f"; {self.gone:,} whose file cannot be read any more" if self.gone else ""
         return f"<Matches: {len(self):,} of {plural(self.total, 'trajectory')}{more}{later}>"
 
 

@@ -112,8 +112,8 @@ class Coverage(NamedTuple):
     total: int
     token_ids: int = 0  # without a tokenizer, so that there is no text
     empty: int = 0  # without any message, such as an episode that failed before an agent ran
-    gone: int = 0  # whose files had vanished before they were read for their words
-    unopened: int = 0  # that can be searched, and not opened: their files have vanished since
+    gone: int = 0  # whose files had vanished, or could not be read, before they were read for their words
+    unopened: int = 0  # that can be searched, and not opened: their files have vanished since, or cannot be read
 
     @property
     def later(self) -> int:
@@ -141,8 +141,8 @@ class Coverage(NamedTuple):
         parts = [
             (self.token_ids, "no text: token ids without a tokenizer"),
             (self.empty, "no text: no message was recorded"),
-            (self.gone, "a file that is gone, and was never read for its words"),
-            (self.unopened, "a file that is gone: found by their words, and not to be opened"),
+            (self.gone, "a file that cannot be read any more, and was never read for its words"),
+            (self.unopened, "a file that cannot be read any more: found by their words, and not to be opened"),
         ]
         return "".join(f"; {count:,} {'has' if count == 1 else 'have'} {reason}" for count, reason in parts if count)
 
@@ -155,7 +155,7 @@ def text_coverage(
     digest = f"(select digest from {DIGESTS} where trajectory_id = t.id)"
     # A list of numbers, since a join would have SQLite read all trajectories for a Bloom filter.
     empty = f"{chosen} and t.id in (select trajectory_id from {DIGESTS} where digest = :empty)"
-    lost = f"{chosen} and shard_id in (select id from shards where state = 'gone')"
+    lost = f"{chosen} and t.gone = 1 and shard_id in (select id from shards where state in ('gone', 'unread'))"
     read, total, ids, none, gone, unopened = connection.execute(
         f"""
         select
