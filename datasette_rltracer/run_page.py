@@ -9,7 +9,7 @@ from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
-from rltracer_sqlite.index.states import COMPLETE, state_words
+from rltracer_sqlite.index.states import COMPLETE, by_step, state_words, step_amiss, step_marks
 
 from . import charts, compat
 from .access import permitted_index
@@ -72,11 +72,8 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
 def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer]) -> dict[str, Any]:
     """Return the rows of the lists with their addresses and drawings."""
     where, envs = (datasette, database), lists["envs"]
-    why = {(file["step"], file["split"]): trouble(file) for file in lists["empty"].rows}
     return {
-        "steps": [
-            {**_step(*where, run, row), "why": why.get((row["step"], row["split"]))} for row in lists["steps"].rows
-        ],
+        "steps": _steps(*where, run, lists),
         "envs": [_env(*where, run, row) for row in envs.rows],
         "prompts_found": {name: _prompts(*where, run, lists[name]) for name in ("hardest", "easiest")},
         "errors": [_error(*where, run, row) for row in lists["errors"].rows],
@@ -127,6 +124,20 @@ async def _charts(datasette: Datasette, request: Request, database: str, run: in
         if not await compat.can_view_table(datasette, request.actor, database, table):
             return None
     return await charts.charts_fragment(datasette, request, database, run)
+
+
+def _steps(datasette: Datasette, database: str, run: int, lists: dict[str, Answer]) -> list[dict[str, Any]]:
+    """Return the rows of the steps, with why one has no trajectory, and what of one was not read."""
+    why = {(file["step"], file["split"]): trouble(file) for file in lists["empty"].rows}
+    files = by_step(lists["files_of_steps"].rows)
+    return [
+        {
+            **_step(datasette, database, run, row),
+            "why": why.get((row["step"], row["split"])),
+            "marks": step_marks(step_amiss(files.get(row["step"], []), row["split"]), row["gone"], row["trajectories"]),
+        }
+        for row in lists["steps"].rows
+    ]
 
 
 def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.over_steps import EASIER_HALF, HARDER_HALF, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.states import COUNTED_STEPS, FAILED, IS_EMPTY, STEPS_AMISS
+from rltracer_sqlite.index.states import COUNTED_STEPS, FAILED, IS_EMPTY, OF_STEPS, STEPS_AMISS
 
 from .queries import Query
 
@@ -59,7 +59,9 @@ from steps s left join signals g on g.step is s.step and g.split is s.split
 where s.run_id = :run_id
 {STEPS_IN_ORDER}
 """
-EMPTY = empty_query(f"(select * from steps s where run_id = :run_id {STEPS_IN_ORDER})")
+LISTED = f"(select * from steps s where run_id = :run_id {STEPS_IN_ORDER})"
+EMPTY = empty_query(LISTED)
+FILES_OF_STEPS = OF_STEPS.format(of_step=f"s.step in (select step from {LISTED})")
 
 # How many of a group's trajectories have a reward is not stored, so the means are those of the sums behind the curves.
 ENVS = """
@@ -99,6 +101,7 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
     texts = {
         "steps": STEPS.format(size=STEPS_ON_A_PAGE, start=start),
         "empty": EMPTY.format(size=STEPS_ON_A_PAGE, start=start),
+        "files_of_steps": FILES_OF_STEPS.format(size=STEPS_ON_A_PAGE, start=start),
         "envs": ENVS.format(most=MOST_ENVS),
         "errors": ERRORS.format(most=MOST_ERRORS),
         "problems": PROBLEMS.format(most=MOST_PROBLEMS),

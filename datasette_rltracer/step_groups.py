@@ -29,7 +29,7 @@ class GroupRow:
     prompt: Markup  # its number and the beginning of its key, by either of which the terminal finds it
     env: Markup
     is_silent: bool
-    is_gone: bool  # some of its trajectories cannot be opened any more
+    gone: int  # how many of its trajectories cannot be opened any more
     cells: Sequence[Markup]
 
 
@@ -46,7 +46,7 @@ def described_groups(
             prompt=Markup('{} <span class="mono">{}</span>').format(row["prompt_id"], visible(row["key"] or "")),
             env=visible(_env_words(row)),
             is_silent=row["zero_variance"] == 1,
-            is_gone=bool(row["gone"]),
+            gone=row["gone"] or 0,
             cells=(
                 rate_bar(row["successes"], row["scored"], row["trajectories"]),
                 rate_cell(row["successes"], row["scored"], row["trajectories"]),

@@ -23,13 +23,14 @@ from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {
 order by s.split = 'train' desc, s.split limit {most}
 """
 
-# What cannot be opened any more, by the trajectories of the step, and by its files where they hold none.
+# What cannot be opened any more: the trajectories of the step, and the files that are gone, also those without any.
 GONE = """
 select
     count(*) as trajectories,
     (select count(*) from (
         select id from shards where run_id = :run_id and step = {step} and state = 'gone'
-        union select shard_id from trajectories where run_id = :run_id and step is {step} and gone = 1
+        union select s.id from trajectories t join shards s on s.id = t.shard_id and s.state = 'gone'
+        where t.run_id = :run_id and t.step is {step} and t.gone = 1
     )) as files
 from trajectories where run_id = :run_id and step is {step} and gone = 1
 """

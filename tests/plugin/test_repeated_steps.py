@@ -37,8 +37,10 @@ async def test_the_page_of_a_run_says_why_beside_each_step(datasette):
     page = await get(datasette, "/-/rltracer/index/run/1")
     assert [row[:3] for row in table_rows(page, "steps")] == [
         ["3", "train", "no trajectory: it ends in the middle of its only line"],
+        ["", "1 of 1 file ends in the middle of a line"],
         ["2", "train", "2"],
         ["1", "train", f"no trajectory: {WHY}"],
+        ["", "2 problems"],
     ]
     assert "steps read" not in words(page)
     assert "not read yet" not in words(page)

@@ -67,7 +67,7 @@ async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
     rows = [{"step": None, "prompt": f"p{number}", "reward": float(number)} for number in range(2)]
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = words(await get(datasette, PAGE))
-    assert "pass rate 0.500 mean reward 0.500 over all trajectories prime-rl · no steps ·" in page
+    assert "pass rate 0.500 1 of 2 mean reward 0.500 over all trajectories prime-rl · no steps ·" in page
     assert "Steps 1 step ·" in page
     assert "0.5 not recorded" not in words(await get(datasette, "/-/rltracer/index/"))
 
@@ -79,10 +79,10 @@ async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [*rows, exam]))])
     page = words(await get(datasette, PAGE))
     head = page[page.index("read completely") : page.index("prime-rl ·")]
-    assert "train pass rate 0.667 mean reward 0.667 over all steps" in head
-    assert "; eval pass rate 0.000, mean reward 0.250" in head
+    assert "train pass rate 0.667 4 of 6, 1 unscored mean reward 0.667 over all steps" in head
+    assert "; eval pass rate 0.000 0 of 1, mean reward 0.250" in head
     [row] = table_rows(await get(datasette, "/-/rltracer/index/"), "runs")
-    assert (row[4], row[6]) == ("0.667 train", "0.667")
+    assert (row[4], row[6]) == ("0.667 train, over 6", "0.667")
 
 
 async def test_hardest_and_easiest_prompts(datasette):

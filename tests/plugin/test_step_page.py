@@ -230,10 +230,13 @@ async def test_files_that_are_gone_are_said(tmp_path):
             file.unlink()
     assert "1 file of this step is gone since it was read." in step
     assert "2 of its 4 trajectories cannot be opened any more" in step
-    assert [("file gone" in row[0]) for row in table_rows(pages[0], "groups")].count(True) == 1
+    assert ["· 2 cannot be opened" in row[0] for row in table_rows(pages[0], "groups")].count(True) == 1
     assert "gone" not in other
     assert [row[:2] for row in table_rows(pages[2], "steps")] == [
-        ["2", "train"], ["2 files gone", "eval"], ["1", "train"]
-    ]  # fmt: skip
+        ["2", "train"],
+        ["2", "eval"],
+        ["", "1 of 1 file gone since it was read; 2 of 2 trajectories cannot be opened"],
+        ["1", "train"],
+    ]
     assert "1 of 3 files gone since it was read" in run
     assert "1 of 3 files gone since it was read" in overview
