@@ -98,6 +98,11 @@ def test_an_analysis_says_it(database: Path, tmp_path: Path) -> None:
     assert (found["scored"], found["rewarded"], found["reward_mean"][:6]) == ("2", "3", "0.5333")
 
 
+def test_the_caption_of_a_chart_says_it(database: Path) -> None:
+    shown = rltracer("plot", database, "reward", is_terminal=True).stdout
+    assert "total, train: 0.533 at step 1, n = 3. reward, train: 0.533 at step 1, n = 3." in " ".join(shown.split())
+
+
 def test_python_has_the_number(database: Path) -> None:
     with RLTracer(database) as tracer:
         step = tracer.step(1)

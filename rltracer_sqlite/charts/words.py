@@ -33,10 +33,10 @@ def _pass_rate(rows: Sequence[Row]) -> str:
 def _reward(rows: Sequence[Row]) -> str:
     parts = []
     for name, component in _by(rows, "name"):
-        parts += [
-            f"{reward_words(name)}, {split}: {_ends(series, 'mean', _number)}."
-            for split, series in _by(component, "split")
-        ]
+        for split, series in _by(component, "split"):
+            count = sum(row["trajectories"] for row in series if row["mean"] is not None)
+            over = f", n = {count:,}" if count else ""
+            parts.append(f"{reward_words(name)}, {split}: {_ends(series, 'mean', _number)}{over}.")
     return "Mean reward. " + " ".join(parts)
 
 
