@@ -39,6 +39,7 @@ class IndexedRun:
     steps: list[int]
     trajectories: int
     prompt_groups: int
+    split_trajectories: int  # trajectories of `split`, scored or not
     scored: int  # trajectories with a value that decides success
     successes: int
     pass_rate: float | None  # successes / scored

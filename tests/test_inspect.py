@@ -283,7 +283,7 @@ def test_an_index_of_several_runs_lists_them(demo: Path, tmp_path: Path) -> None
     assert (second["run"], second["steps"], second["trajectories"], second["reward_mean"]) == ("small", [3], 1, 1)
     lines = rltracer("inspect", database).stdout.splitlines()
     assert lines[0].endswith("x.sqlite: 2 runs; --run NAME or its number shows one")
-    assert lines[1] == "Pass rate and reward are of the split named, over all its steps."
+    assert lines[1] == "Scored, pass rate and reward are of the split named, over all its steps."
     assert " ".join(lines[2:4]) == (
         "System: prime-rl. Success: metrics.correct_final_label >= 1 (run 1), reward >= 1 (run 2)."
     )

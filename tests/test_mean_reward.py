@@ -68,14 +68,14 @@ def test_the_runs_of_an_index_say_it_in_both_lists(two: Path) -> None:
         "  1  run: 4 trajectories, read completely", "  2  other: 1 trajectory, read completely"
     ]  # fmt: skip
     assert [line.strip() for line in rltracer("runs", two).stdout.splitlines()[2:6:3]] == [
-        "train: 2 scored, pass rate 0.500, mean reward 0.533 over 3 trajectories",
+        "train: 2 of 4 scored, pass rate 0.500, mean reward 0.533 over 3 trajectories",
         "train: 1 scored, pass rate 1.000, mean reward 1.000",
     ]
     lines = rltracer("inspect", two).stdout.splitlines()
     assert lines[2] == "Mean reward: over the trajectories that have one, which are counted beside it."
     assert [line.split()[-6:] for line in lines[-3:]] == [
         ["scored", "pass", "rate", "reward", "over", "steps"],
-        ["train", "2", "0.500", "0.533", "3", "1"],
+        ["train", "2/4", "0.500", "0.533", "3", "1"],
         ["train", "1", "1.000", "1.000", "1", "1"],
     ]
     listed = [rltracer(*asked, "--json").stdout for asked in (("runs", two), ("inspect", two))]
@@ -87,7 +87,7 @@ def test_the_runs_of_an_index_say_it_in_both_lists(two: Path) -> None:
 
 def test_a_run_without_a_score_or_a_reward_says_so(tmp_path: Path) -> None:
     database = indexed(tmp_path, {1: [rollout("a", passed=None)]})
-    assert rltracer("runs", database).stdout.splitlines()[2] == "     train: 0 scored, no reward"
+    assert rltracer("runs", database).stdout.splitlines()[2] == "     train: 0 of 1 scored, no reward"
 
 
 def test_an_analysis_says_it(database: Path, tmp_path: Path) -> None:

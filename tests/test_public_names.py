@@ -302,7 +302,7 @@ def shown_objects(database: Path) -> Iterator[object]:
     yield PromptGroup(tracer.adapter, 1, long, 3, long)
     match = search_text(database, "gasket")[0]
     yield from (match, replace(match, run=long, snippet=long, uid=long), Matches([match] * 99, 1000, 3))
-    yield IndexedRun(1, long, long, long, long, list(range(0, 10**6, 2)), 1, 1, 1, 1, 1.0, 1, 1.0)
+    yield IndexedRun(1, long, long, long, long, list(range(0, 10**6, 2)), 1, 1, 1, 1, 1, 1.0, 1, 1.0)
     filters = [FieldFilter(long, allowed_values=[long] * 100)] * 100
     preferences = ExportPreferences(field_filters=filters)  # type: ignore[arg-type]
     yield from (filters[0], preferences, DifficultyFilter(0.1), ExportPreferences())

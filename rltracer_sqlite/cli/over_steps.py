@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from .amiss import gone_lines
-from .columns import cell, cut, decimal, screen_width, wrapped
+from .columns import cell, cut, decimal, screen_width, width_of, wrapped
 from .covered import (
     any_over,
     any_unscored,
@@ -20,6 +20,7 @@ from .covered import (
     rule_of,
     scoring,
 )
+from .previews import told_apart
 from .prompts import chosen, identity, step_words
 from .report import writes_to_terminal
 from .visible import json_line, printable
@@ -106,10 +107,12 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     caption = f"{listed}, {order} first, over all steps{covered(adapter, among)}"
     yield from wrapped(printable(caption), width)
     yield from wrapped(printable(_unscored(adapter, count, of_all)), width)
-    yield cut(f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  preview", width)
-    for prompt in prompts:
+    head = f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  "
+    yield cut(f"{head}preview", width)
+    previews = told_apart([prompt["preview"] for prompt in prompts], width - width_of(head))
+    for prompt, preview in zip(prompts, previews, strict=True):
         names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
-        yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {prompt['preview']}", width)
+        yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {preview}", width)
     yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
     yield from _hint("--prompt N shows one over the steps, with its best and its worst trajectory", width)
 

@@ -14,6 +14,7 @@ from ..outcomes import outcome
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, width_of, wrapped
 from .covered import any_over, any_unscored, counts, counts_head, in_words, refuse_nothing, reward, reward_head, scoring
+from .previews import told_apart
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -107,8 +108,10 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
     # The number names a prompt as well as its key does; nothing else tells what it asks.
     room = width - width_of(f"  prompt  {head}") - SHORTEST_PREVIEW
     key_width = SHORT_KEY if room >= SHORT_KEY + 2 else 0
-    yield cut(f"  {'prompt':>6}{_column('key', key_width)}  {head}preview", width)
-    for key, preview, fact in groups:
+    head = f"  {'prompt':>6}{_column('key', key_width)}  {head}"
+    yield cut(f"{head}preview", width)
+    previews = told_apart([preview for _, preview, _ in groups], width - width_of(head))
+    for (key, _, fact), preview in zip(groups, previews, strict=True):
         rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over)}"
         names = f"{identity(fact['prompt_id']):>6}{_column(key, key_width)}  {cell(fact['split'], 5)}"
         yield cut(f"  {names}  {counts(fact, has_unscored)}  {rates}  {preview}", width)

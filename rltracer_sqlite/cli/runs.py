@@ -107,7 +107,13 @@ def _rates(fact: dict[str, Any]) -> str:
     rate = f", pass rate {decimal(fact['pass_rate'])}" if fact["scored"] else ""
     over = f" over {plural(fact['rewarded'], 'trajectory')}" if rewards_differ(fact) else ""
     reward = f", mean reward {decimal(fact['reward_mean'])}{over}" if fact["rewarded"] else ", no reward"
-    return in_line(f"{split}{fact['scored']:,} scored{rate}{reward}")
+    return in_line(f"{split}{_scored(fact, ' of ')} scored{rate}{reward}")
+
+
+def _scored(fact: dict[str, Any], of: str = "/") -> str:
+    """Return how many trajectories of a run's split are scored, and of how many where not all are."""
+    scored, of_split = fact["scored"], fact["split_trajectories"]
+    return f"{scored:,}" if scored == of_split else f"{scored:,}{of}{of_split:,}"
 
 
 def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | None:
@@ -144,7 +150,10 @@ def _then_amiss(lines: Iterator[str], place: Path) -> Iterator[str]:
 def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[str]:
     screen, has_over = screen_width(), any_over(facts)
     steps_of = [ranges(fact["steps"]) or "–" for fact in facts]
-    head = f"{'trajectories':>12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  {reward_head(has_over, 6)}  steps"
+    scored = [_scored(fact) for fact in facts]
+    columns = max(map(len, ["scored", *scored]))
+    head = f"{'trajectories':>12}  {'split':5}  {'scored':>{columns}}  "
+    head += f"{'pass rate':>9}  {reward_head(has_over, 6)}  steps"
     # Names give way to the steps, which stand last, as far as they can.
     beyond = min(max(map(len, steps_of)), LONGEST_STEPS) - len("steps")
     room = screen - len(f"  run    {head}") - max(beyond, 0)
@@ -152,14 +161,14 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     width = min(max(len("name"), *(width_of(printable(fact["run"])) for fact in facts)), longest)
     yield from caption(str(place), f": {plural(len(facts), 'run')}; --run NAME or its number shows one", screen)
     env = "" if among.env is None else f" and of env {among.env}"
-    said = f"Pass rate and reward are of the split named, over all its steps{env}."
+    said = f"Scored, pass rate and reward are of the split named, over all its steps{env}."
     yield from wrapped(printable(said), screen)
     if has_over:
         yield from wrapped("Mean reward: over the trajectories that have one, which are counted beside it.", screen)
     yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'success')}."), screen)
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
-    for fact, steps in zip(facts, steps_of, strict=True):
-        counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {fact['scored']:6,}"
+    for fact, steps, of_split in zip(facts, steps_of, scored, strict=True):
+        counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {of_split:>{columns}}"
         rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over, 6)}"
         yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
 

@@ -47,7 +47,7 @@ def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[s
     """Return what is known of each run, its pass rate and mean reward as on the overview: those of `split`.
 
     Without a split that is train, where a run has any of it, else the first one; `trajectories` and `prompt_groups`
-    are of all splits then.
+    are of all splits then, and `split_trajectories` are those of `split`.
     """
     if among.env is None:
         counted = COUNTED.format(table="steps", of_env="")
@@ -78,6 +78,7 @@ def _run(connection: sqlite3.Connection, of: dict[str, dict[str, Any]], run: dic
         "split": split or None,
         "trajectories": sum(row["trajectories"] for row in of.values()),
         "prompt_groups": sum(row["prompt_groups"] for row in of.values()),
+        "split_trajectories": chosen.get("trajectories", 0),
         "scored": scored,
         "successes": successes,
         "pass_rate": successes / scored if scored else None,

@@ -1,0 +1,44 @@
+"""Texts of prompts cut to the width of a list so that one can be told from another."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from .columns import cut
+
+SHORT_WORD = 6  # characters; of a longer one only the part that differs is shown
+SHARED = 3  # the share of the width, one in so many, that is kept of what several texts begin with
+
+
+def told_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Return texts cut to at most `width` columns; of those that would look the same, their differing parts.
+
+    Prompts of an environment often begin with the same instruction: what several have in common is left out behind its
+    first words, "Decide…12 + 5 = 17?", as far as that tells them apart.
+    """
+    lines = [cut(text, sys.maxsize) for text in texts]
+    shown = [cut(line, width) for line in lines]
+    alike: dict[str, list[int]] = {}
+    for place, text in enumerate(shown):
+        alike.setdefault(text, []).append(place)
+    for places in alike.values():
+        common = _beginning_of_all([lines[place] for place in places])
+        for place in places:
+            if lines[place] != common:
+                shown[place] = _without(lines[place], common, width)
+    return shown
+
+
+def _beginning_of_all(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)
+    pairs = enumerate(zip(first, last, strict=False))
+    return first[: next((place for place, (one, other) in pairs if one != other), len(first))]
+
+
+def _without(text: str, common: str, width: int) -> str:
+    """Return a text without what it shares with others, but for its first words, from the word on that differs."""
+    head = cut(common, max(width // SHARED, 1) + 1).removesuffix("…").rstrip()
+    word = common.rfind(" ") + 1
+    start = word if len(common) - word < SHORT_WORD and word > len(head) else len(common)
+    return cut(f"{head}…{text[start:]}", width)
