@@ -167,7 +167,7 @@ def said_by(*answers: str, system: str = "s") -> Trajectory:
 
 
 def test_a_pair_shares_its_prompt() -> None:
-    assert preference_row(said_by("yes"), said_by("no")) == {
+    assert preference_row(said_by("yes"), said_by("no")).row == {
         "prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}],
         "chosen": [{"role": "assistant", "content": "yes"}],
         "rejected": [{"role": "assistant", "content": "no"}],
@@ -185,4 +185,4 @@ def test_a_pair_without_a_common_prompt_or_a_difference_is_rejected(other: Traje
 
 def test_sft_rows_of_a_source_that_knows_no_branches() -> None:
     said = [message("user", "q"), message("assistant", "a")]
-    assert sft_rows(Trajectory(messages=said, metadata={})) == [{"messages": said}]
+    assert sft_rows(Trajectory(messages=said, metadata={})) == [({"messages": said}, (1,))]

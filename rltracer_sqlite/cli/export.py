@@ -160,6 +160,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         if dry_run:
             told = exporter.inspect()
             say(funnel_report(told))
+            _say_row_notes(told)
             _say_amiss(specs)
             sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
         assert output is not None
@@ -171,6 +172,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         clear_progress()
     if not quiet:
         _say_written(result, is_replaced)
+        _say_row_notes(result.summary)
         _say_amiss(specs)
 
 
@@ -181,6 +183,12 @@ def _say_written(result: ExportResult, is_replaced: bool) -> None:
     written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {result.output_path}"
     replaced = ", replaced" if is_replaced else ""
     say(f"{written}{replaced}; summary: {result.summary_path}")
+
+
+def _say_row_notes(told: dict[str, Any]) -> None:
+    """Say on stderr what rows do not show at first sight, and a trainer takes in."""
+    for note in told["row_notes"]:
+        say(f"Note: {_with_options(note)}", err=True)
 
 
 def _with_options(sentence: str) -> str:

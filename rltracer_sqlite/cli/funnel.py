@@ -23,7 +23,7 @@ def funnel_report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
     width = min(max(len(step["stage"]) for step in told["funnel"]), WIDEST_STAGE)
-    lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
+    lines = [f"Available: {in_line(told['available_of'])}.", f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
     for step in told["funnel"]:
         dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
         name = step["stage"]
@@ -38,14 +38,12 @@ def funnel_report(told: dict[str, Any]) -> str:
     )
     if len(told["runs"]) > 1:
         lines.append(_by_run(told))
-    lines += [note for note in told.get("notes", []) if note not in told.get("amiss", [])]
+    elsewhere = (*told["row_notes"], *told["amiss"])  # on stderr
+    lines += [note for note in told["notes"] if note not in elsewhere]
     lines += [f"Rejected {count:,}: {reason}." for reason, count in told.get("rejected", {}).items()]
     lines += [f"Redacted {count:,}: {kind}." for kind, count in told.get("redacted", {}).items()]
     if told.get("repeated_rows_left_out"):
         lines.append(f"Left out {plural(told['repeated_rows_left_out'], 'row')} of the same content as one before.")
-    if told.get("rows_without_tool_definitions"):
-        count = told["rows_without_tool_definitions"]
-        lines.append(f"Note: {plural(count, 'row')} with calls of tools that the record does not define.")
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..amounts import plural
 from ..arguments import file_path, instance, shown, whole_number
@@ -25,9 +25,7 @@ from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
 from .summary import summary, to_json
 from .write import refuse_name, refuse_target, replacing_all, write_rows
-
-if TYPE_CHECKING:
-    from .picked_rows import Written
+from .written import Written
 
 MOST_ATTEMPTS = 1000
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
@@ -119,7 +117,7 @@ class TraceDataExporter:
 
         A record that proves to be no training data is passed over, and the summary does not count that.
         """
-        from .picked_rows import Written, written_rows
+        from .picked_rows import written_rows
 
         rows = whole_number("rows", rows)
         with self._selected() as selection:
@@ -176,7 +174,7 @@ class TraceDataExporter:
 
         That is for a browser, to which nothing can be taken back once it has been sent.
         """
-        from .picked_rows import Written, written_rows
+        from .picked_rows import written_rows
 
         with self._selected() as selection:
             written = Written()
@@ -193,8 +191,6 @@ class TraceDataExporter:
 
     def _attempts(self, selection: Selection) -> Iterator[Written]:
         """Yield once, and again with another selection for as long as a record proves to be no training data."""
-        from .picked_rows import Written
-
         reasons: Counter[str] = Counter()
         for _ in range(MOST_ATTEMPTS):
             written = Written(rejected=reasons)
@@ -223,6 +219,6 @@ class PreparedExport:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the file in pieces, as JSONL."""
-        from .picked_rows import Written, written_rows
+        from .picked_rows import written_rows
 
         return lines(written_rows(self.selection, Written(), self.progress))

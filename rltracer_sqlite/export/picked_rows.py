@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,27 +15,10 @@ from .lines import Row, line
 from .preferences import ExportMode
 from .records import FILE_ORDER, LOCATED, Located, conversations, read_rows
 from .redact import redact
-from .rows import RowRejected, calls_without_tools, joined_rl_row, preference_row, sft_rows, traced_rl_row
+from .rows import Made, RowRejected, joined_rl_row, preference_row, sft_rows, traced_rl_row
 from .runs import OpenRun, Progress
 from .selection import Selection
-
-
-@dataclass
-class Written:
-    """What was met while rows were made."""
-
-    rows_of: Counter[int] = field(default_factory=Counter)  # rows, by the number of their run
-    distinct: int = 0  # rows of different content
-    repeats: int = 0  # rows left out, since one of the same content stands before
-    rejected: Counter[str] = field(default_factory=Counter)  # by reason, over all attempts
-    has_rejected: bool = False  # in this attempt
-    redacted: Counter[str] = field(default_factory=Counter)
-    without_tools: int = 0  # rows with tool calls and no tool definitions
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are in all."""
-        return self.rows_of.total()
+from .written import Written, calls_in, conversations_in
 
 
 class Facts(NamedTuple):
@@ -150,28 +131,27 @@ class _Maker:
         except RowRejected as error:
             self.written.rejected[str(error)] += 1
             self.written.has_rejected = True
-            # Of a pair, the worse one can be replaced, unless the better one is at fault.
-            self.selection.reject(self.run, parts[-1][1].id, str(error))
+            self.selection.reject(self.run, parts[0 if error.of_chosen else -1][1].id, str(error))
             return
-        self.written.without_tools += calls_without_tools(made) if self.preferences.include_tools else 0
-        for branch, row in enumerate(made, start=1):
-            row = self._without_secrets(row)
+        for one in made:
+            row = self._without_secrets(one.row)
             if self.selection.scratch.is_new(line(row)):
                 self.written.distinct += 1
             elif self.preferences.distinct:
                 self.written.repeats += 1
                 continue
             if self.preferences.include_provenance:
-                row["trace_provenance"] = self._without_secrets(self._provenance(parts, branch))
+                row["trace_provenance"] = self._without_secrets(self._provenance(parts, one))
             if self.preferences.include_raw_trace:
                 row["trace"] = self._without_secrets(self._records(parts))
             self.written.rows_of[self.run.number] += 1
+            self.written.count(one.row, bool(one.branches) and any(_branches(part[2]) > 1 for part in parts))
             yield row
 
     def _without_secrets(self, value: Any) -> Any:
         return redact(value, self.written.redacted) if self.preferences.redact else value
 
-    def _made(self, parts: list[Part]) -> list[Row]:
+    def _made(self, parts: list[Part]) -> list[Made]:
         facts, _, trajectory = parts[0]
         mode, with_tools = self.preferences.mode, self.preferences.include_tools
         if mode is ExportMode.SFT:
@@ -179,18 +159,22 @@ class _Maker:
         if mode is ExportMode.PREFERENCE:
             return [preference_row(trajectory, parts[1][2], with_tools)]
         if self.data is not None:
-            return [joined_rl_row(trajectory, self.data.row(facts.data_idx))]
-        return [traced_rl_row(trajectory, facts.env, facts.task_key)]
+            return [Made(joined_rl_row(trajectory, self.data.row(facts.data_idx)))]
+        return [Made(traced_rl_row(trajectory, facts.env, facts.task_key))]
 
     def _records(self, parts: list[Part]) -> Any:
         root = self.run.root()
         found = [self.run.source.load(root, [place.locator()]).record for _, place, _ in parts]
         return found[0] if len(found) == 1 else {"chosen": found[0], "rejected": found[1]}
 
-    def _provenance(self, parts: list[Part], branch: int) -> Row:
+    def _provenance(self, parts: list[Part], made: Made) -> Row:
         told = [self._origin(facts, place) for facts, place, _ in parts]
+        # An RL row holds a prompt alone, and so the counts of the whole trajectory.
+        said = zip(told, parts, made.branches, conversations_in(made.row).values(), strict=False)
+        for one, (_, _, trajectory), branch, messages in said:
+            one |= {"branch": branch, "branch_count": _branches(trajectory), "tool_call_count": calls_in(messages)}
         if len(told) == 1:
-            return told[0] | ({"branch": branch} if self.preferences.mode is ExportMode.SFT else {})
+            return told[0]
         margin = (parts[0][0].reward or 0.0) - (parts[1][0].reward or 0.0)
         return {"chosen": told[0], "rejected": told[1], "reward_margin": margin}
 
@@ -202,15 +186,19 @@ class _Maker:
             "prompt_key": facts.key, "prompt_preview": facts.preview, "prompt_pass_rate": pass_rate,
             "difficulty": pass_rate, "reward": facts.reward,
             "success": None if facts.success is None else bool(facts.success), "tool_call_count": facts.tool_calls,
-            "selection_slot": facts.slot, "uid": place.uid, "episode_id": facts.episode_id, "file": self._file(place),
-            "line": place.line, "item": place.item, "byte_offset": place.byte_offset,
-            "byte_length": place.byte_length,
+            "trajectory_tool_call_count": facts.tool_calls, "selection_slot": facts.slot, "uid": place.uid,
+            "episode_id": facts.episode_id, "file": self._file(place), "line": place.line, "item": place.item,
+            "byte_offset": place.byte_offset, "byte_length": place.byte_length,
         }  # fmt: skip
 
     def _file(self, place: Located) -> str:
         if place.path not in self.files:
             self.files[place.path] = file_there(self.run.root(), place.locator())
         return self.files[place.path]
+
+
+def _branches(trajectory: Trajectory) -> int:
+    return len(trajectory.branches) or 1
 
 
 def _wanted_rows(selection: Selection, run: OpenRun) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..amounts import plural
 from ..messages import Message, prompt_context, tool_call
@@ -22,26 +22,35 @@ ANSWERS = ("answer", "ground_truth", "solution", "target")
 
 
 class RowRejected(Exception):
-    """A trajectory that cannot be a row, and why."""
+    """A trajectory that cannot be a row, and why; of a pair it is the rejected one, unless the chosen is at fault."""
+
+    of_chosen = False
 
 
-def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Row]:
+class Made(NamedTuple):
+    """A row, and for each trajectory in it the number of the branch that it holds, counted from 1."""
+
+    row: Row
+    branches: tuple[int, ...] = ()  # of SFT one, of a pair that of the chosen one and that of the rejected one
+
+
+def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Made]:
     """Return one row per branch that holds an answer, each different branch once.
 
     A branch in which the policy sampled nothing, such as that of another agent, is left out where the record tells.
     Raises RowRejected where no branch holds an answer, or a tool call has no name.
     """
     _refuse_ids(trajectory)
-    branches = [branch for branch in _trained(trajectory) if any(m.get("role") == "assistant" for m in branch)]
-    if not branches:
-        raise RowRejected("no answer")
     tools = _tools_text(trajectory) if include_tools else {}
-    rows: list[Row] = []
-    for branch in branches:
-        row = {"messages": training_messages(branch), **tools}
-        if row not in rows:  # a retry that went the same way is not a second example
-            rows.append(row)
-    return rows
+    made: list[Made] = []
+    for number, branch in _trained(trajectory):
+        if any(message.get("role") == "assistant" for message in branch):
+            row = {"messages": training_messages(branch), **tools}
+            if all(row != other.row for other in made):  # a retry that went the same way is not a second example
+                made.append(Made(row, (number,)))
+    if not made:
+        raise RowRejected("no answer")
+    return made
 
 
 def _refuse_ids(trajectory: Trajectory) -> None:
@@ -49,8 +58,9 @@ def _refuse_ids(trajectory: Trajectory) -> None:
         raise RowRejected("token ids without text; index the run with --tokenizer")
 
 
-def _trained(trajectory: Trajectory) -> list[list[Message]]:
-    branches = trajectory.branches or [trajectory.messages]
+def _trained(trajectory: Trajectory) -> list[tuple[int, list[Message]]]:
+    """Return the branches in which the policy sampled something, with their numbers from 1; all where none is said."""
+    branches = list(enumerate(trajectory.branches or [trajectory.messages], start=1))
     flags = trajectory.trained
     if len(flags) != len(branches) or not any(flags):
         return branches
@@ -106,14 +116,14 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _tools_text(trajectory: Trajectory) -> Row:
-    tools = [tool for tool in trajectory.tools if (tool.get("function") or {}).get("name")]
+def _tools_text(*trajectories: Trajectory) -> Row:
+    """Return the column of tools; of a pair it has what either of the two could call."""
+    tools: list[dict[str, Any]] = []
+    for trajectory in trajectories:
+        known = {str(tool["function"]["name"]) for tool in tools}
+        named = ((tool, (tool.get("function") or {}).get("name")) for tool in trajectory.tools)
+        tools += [tool for tool, name in named if name and str(name) not in known]
     return {"tools": json.dumps(tools, ensure_ascii=False)} if tools else {}
-
-
-def calls_without_tools(rows: Sequence[Row]) -> bool:
-    """Say whether a conversation calls tools that its record does not define."""
-    return any("tools" not in row and any("tool_calls" in m for m in row.get("messages", ())) for row in rows)
 
 
 def initial_prompt(trajectory: Trajectory) -> list[Message]:
@@ -132,25 +142,35 @@ def _first_branch(trajectory: Trajectory) -> list[Message]:
     return branches[firsts.index(min(firsts))]
 
 
-def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool = True) -> Row:
+def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool = True) -> Made:
     """Return a pair: the prompt that both share, and the two continuations.
 
     Raises RowRejected where the prompts are not the same, or the continuations are.
     """
-    _refuse_ids(chosen)
-    prompt = training_messages(initial_prompt(chosen))
-    better, worse = _continuation(chosen, prompt), _continuation(rejected, prompt)
+    try:
+        _refuse_ids(chosen)
+        prompt = training_messages(initial_prompt(chosen))
+        better, of_better = _continuation(chosen, prompt)
+    except RowRejected as error:
+        error.of_chosen = True
+        raise
+    _refuse_ids(rejected)
+    worse, of_worse = _continuation(rejected, prompt)
     if better == worse:
         raise RowRejected("both answers are the same")
-    return {"prompt": prompt, "chosen": better, "rejected": worse, **(_tools_text(chosen) if include_tools else {})}
+    tools = _tools_text(chosen, rejected) if include_tools else {}
+    return Made({"prompt": prompt, "chosen": better, "rejected": worse, **tools}, (of_better, of_worse))
 
 
-def _continuation(trajectory: Trajectory, prompt: list[Message]) -> list[Message]:
-    """Return what follows the prompt on the last branch that begins with it."""
-    for branch in reversed(_trained(trajectory)):
+def _continuation(trajectory: Trajectory, prompt: list[Message]) -> tuple[list[Message], int]:
+    """Return what follows the prompt on the last branch that begins with it, and the number of that branch.
+
+    A reward is of the whole trajectory. The last branch is what verifiers calls the messages of a trace.
+    """
+    for number, branch in reversed(_trained(trajectory)):
         context = prompt_context(branch)
         if len(context) < len(branch) and training_messages(context) == prompt:
-            return training_messages(branch[len(context) :])
+            return training_messages(branch[len(context) :]), number
     raise RowRejected("the prompts of the pair differ")
 
 

@@ -143,6 +143,18 @@ class Selection:
         """Return how many rows of trajectories, or pairs, are selected."""
         return self.scratch.count("placed")
 
+    def of_several_branches(self) -> int:
+        """Return how many rows of trajectories, or pairs, are selected of which one has several branches."""
+        return sum(self._of_several_branches(run) for run in self.runs)
+
+    def _of_several_branches(self, run: OpenRun) -> int:
+        sql = """
+            select count(*) from placed l join picks k on k.pick = l.pick where k.run = ? and exists (
+                select 1 from source.trajectories t where t.id in (k.id, k.other) and t.branches > 1
+            )
+        """
+        return int(self.scratch.attach(run).execute(sql, (run.number,)).fetchone()[0])
+
     def funnel(self) -> list[dict[str, Any]]:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
         left = [sum(counts) for counts in zip(*self.accepted, strict=True)]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
+from .extent import available_of
 from .preferences import ExportMode
 from .runs import OpenRun
 from .selection import Selection
-
-if TYPE_CHECKING:
-    from .picked_rows import Written
+from .written import Written, row_notes
 
 SELECTED = "from placed l join picks k on k.pick = l.pick"
 
@@ -23,7 +22,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
     preferences = selection.preferences
     # Sums of what an index holds may be beyond any number.
     with selection.scratch.index_errors(selection.runs[0]):
-        amiss = _amiss(selection)
+        amiss, on_rows = _amiss(selection), row_notes(selection, written)
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
             "runs": _runs(selection, written),
@@ -32,8 +31,10 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "selected_count": selection.count(),
             "eligible_prompt_groups": selection.value("select count(distinct unit) from picks"),
             "observed_prompt_groups": selection.scratch.count("groups"),
+            "available_of": available_of(selection),
             "funnel": selection.funnel(),
-            "notes": [*selection.notes, *amiss],
+            "notes": [*selection.notes, *on_rows, *amiss],
+            "row_notes": on_rows,
             "amiss": amiss,
             "windows": _windows(selection),
             "available_tool_call_distribution": _available_calls(selection),
@@ -47,6 +48,8 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "rejected": dict(sorted(written.rejected.items())),
             "redacted": dict(sorted(written.redacted.items())),
             "rows_without_tool_definitions": written.without_tools,
+            "rows_of_one_branch_of_several": written.of_branches,
+            "rows_ending_without_answer": dict(sorted(written.unanswered.items())),
         }
     return told
 

@@ -80,11 +80,12 @@ def is_asked(asked: dict[str, Any], what: str) -> bool:
 def asked_for(asked: dict[str, Any]) -> str:
     """Return the filters that are asked for as the end of a noun: " with split eval, step 5"; "" for none."""
     wanted = [f"{what} {asked[what]}" for what in ("split", "env") if is_asked(asked, what)]
-    wanted += [_steps(asked.get("first"), asked.get("last"))] if is_asked(asked, "step") else []
+    wanted += [steps_in_words(asked.get("first"), asked.get("last"))] if is_asked(asked, "step") else []
     return f" with {', '.join(wanted)}" if wanted else ""
 
 
-def _steps(first: int | None, last: int | None) -> str:
+def steps_in_words(first: int | None, last: int | None) -> str:
+    """Return a range of steps of which one end may be open: "steps 1 to 8", "step 3", "steps from 5 on"."""
     if first is None or last is None:
         return f"steps from {first} on" if last is None else f"steps up to {last}"
     return f"step {first}" if first == last else f"steps {first} to {last}"

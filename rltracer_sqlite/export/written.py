@@ -1,0 +1,96 @@
+"""What is counted of the rows of an export while they are made, and what whoever trains on them has to know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..amounts import plural
+from ..messages import Message
+from .lines import Row
+from .preferences import ExportMode
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+SPOKEN = ("messages", "chosen", "rejected")  # columns with what a policy said
+ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
+
+
+@dataclass
+class Written:
+    """What was met while rows were made."""
+
+    rows_of: Counter[int] = field(default_factory=Counter)  # rows, by the number of their run
+    distinct: int = 0  # rows of different content
+    repeats: int = 0  # rows left out, since one of the same content stands before
+    rejected: Counter[str] = field(default_factory=Counter)  # by reason, over all attempts
+    has_rejected: bool = False  # in this attempt
+    redacted: Counter[str] = field(default_factory=Counter)
+    without_tools: int = 0  # rows with tool calls and no tool definitions
+    of_branches: int = 0  # rows that hold one branch of a trajectory of several
+    unanswered: Counter[str] = field(default_factory=Counter)  # rows whose last message is no answer, by column
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all."""
+        return self.rows_of.total()
+
+    def count(self, row: Row, is_one_of_several: bool) -> None:
+        """Count a row; `is_one_of_several` says whether it holds one branch of a trajectory of several."""
+        columns = conversations_in(row)
+        self.of_branches += is_one_of_several
+        self.unanswered.update(name for name, said in columns.items() if said[-1].get("role") != "assistant")
+        self.without_tools += "tools" not in row and any(map(calls_in, columns.values()))
+
+
+def conversations_in(row: Row) -> dict[str, list[Message]]:
+    """Return the conversations of a row by their column: one of an SFT row, two of a pair, none of an RL row."""
+    return {name: row[name] for name in SPOKEN if name in row}
+
+
+def calls_in(messages: list[Message]) -> int:
+    """Return how many tool calls there are."""
+    return sum(len(message.get("tool_calls", ())) for message in messages)
+
+
+def row_notes(selection: Selection, written: Written | None) -> list[str]:
+    """Return sentences on what a trainer takes in that rows do not show at first sight; few before rows are made."""
+    notes = [_on_branches(selection, written)]
+    if written is not None:
+        notes += [_on_endings(written), _on_tools(written)]
+    return [note for note in notes if note]
+
+
+def _on_branches(selection: Selection, written: Written | None) -> str:
+    """Count the pairs, or for SFT the trajectories, that have more to say than one row holds."""
+    mode = selection.preferences.mode
+    if mode is ExportMode.RL or not (count := selection.of_several_branches()):
+        return ""
+    if mode is ExportMode.PREFERENCE:
+        holds = f"{plural(count, 'pair')} {'holds' if count == 1 else 'hold'}"
+        return f"{holds} one branch of several: the last that begins with the prompt.{ONE_OF_SEVERAL}"
+    of_each = f"{plural(count, 'trajectory')} of several branches"
+    if written is None:
+        return f"Selected {of_each}: each branch with an answer is a row.{ONE_OF_SEVERAL}"
+    are = "is" if written.of_branches == 1 else "are"
+    return f"{plural(written.of_branches, 'row')} {are} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
+
+
+def _on_endings(written: Written) -> str:
+    if not (ends := written.unanswered):
+        return ""
+    whole = f"{ends['messages']:,} of {plural(written.rows, 'row')}"
+    pairs = f"{ends['chosen']:,} chosen and {ends['rejected']:,} rejected of {plural(written.rows, 'pair')}"
+    verb = "ends" if ends.total() == 1 else "end"
+    return (
+        f"{whole if 'messages' in ends else pairs} {verb} with what a tool or user says, and no answer to it; "
+        "drop_truncated leaves out what a limit cut off."
+    )
+
+
+def _on_tools(written: Written) -> str:
+    if not (count := written.without_tools):
+        return ""
+    return f"{plural(count, 'row')} {'calls' if count == 1 else 'call'} tools that the record does not define."
