@@ -35,7 +35,7 @@ def forked(reward: float = 1.0) -> Record:
 
 
 def cut_off(reward: float = 0.0) -> Record:
-    return conversation("cut", reward, [QUESTION, CALL, RESULT])
+    return {**conversation("cut", reward, [QUESTION, CALL, RESULT]), "stop_condition": "max_turns"}
 
 
 def answered(uid: str, reward: float) -> Record:
@@ -102,10 +102,14 @@ def test_rows_that_end_without_an_answer_are_counted_by_column(tmp_path: Path) -
     records = [answered("yes", 1.0), cut_off(), answered("other", 0.9), answered("no", 0.5)]
     _, told = exported(tmp_path, records, mode="preference")
     assert told["rows_ending_without_answer"] == {"rejected": 1}
-    assert told["row_notes"][0].startswith("0 chosen and 1 rejected of 2 pairs ends with what a tool or user says")
+    limit, ending = told["row_notes"]
+    assert limit == "1 pair has an answer that a limit cut off; drop_truncated leaves out such trajectories."
+    assert ending.startswith("0 chosen and 1 rejected of 2 pairs ends with what a tool or a user says")
     _, told = exported(tmp_path / "sft", records)
     assert told["rows_ending_without_answer"] == {"messages": 1}
-    assert told["row_notes"][0].startswith("1 of 4 rows ends with what a tool or user says, and no answer to it;")
+    limit, ending = told["row_notes"]
+    assert limit == "1 selected trajectory was cut off by a limit; drop_truncated leaves out such trajectories."
+    assert ending.startswith("1 of 4 rows ends with what a tool or a user says, and no answer to it.")
     _, told = exported(tmp_path / "rl", records, mode="rl", rl_from_trace=True)
     assert (told["rows_ending_without_answer"], told["row_notes"]) == ({}, [])
 
@@ -123,9 +127,10 @@ def test_the_notes_on_rows_are_on_stderr(tmp_path: Path) -> None:
     database = indexed(tmp_path, {1: [forked(), cut_off()]})
     asked = [str(database), "--mode", "preference", "--acceptance", "any", "-o", str(tmp_path / "out.jsonl")]
     result = CliRunner().invoke(command, asked)
-    first, second = [line for line in result.stderr.splitlines() if line.startswith("Note: ")]
-    assert "one branch of several" in first
-    assert second.endswith("--no-truncated leaves out what a limit cut off.")
+    branches, limit, ending = [line for line in result.stderr.splitlines() if line.startswith("Note: ")]
+    assert "one branch of several" in branches
+    assert limit.endswith("--no-truncated leaves out such trajectories.")
+    assert ending.endswith("and no answer to it.")
     assert "Note" not in result.stdout
     assert CliRunner().invoke(command, [*asked, "--quiet"]).output == ""
 
@@ -154,6 +159,14 @@ def test_a_chosen_one_that_is_no_training_data_makes_way_for_the_next(tmp_path: 
     rows, told = exported(tmp_path, records, mode="preference")
     assert [(row["chosen"][-1]["content"], row["rejected"][-1]["content"]) for row in rows] == [("second.", "worst.")]
     assert told["rejected"] == {"tool call without a name": 1}
+
+
+@pytest.mark.parametrize(("content", "count"), [("", 1), ("<tool_call>wc</tool_call>", 2)], ids=["lost", "as text"])
+def test_a_tool_that_answers_nothing_is_no_training_data(tmp_path: Path, content: str, count: int) -> None:
+    said = [QUESTION, message("assistant", content), message("tool", "42"), message("assistant", "42.")]
+    rows, told = exported(tmp_path, [conversation("a", 1.0, said), answered("b", 1.0)])
+    assert len(rows) == count
+    assert told["rejected"] == ({} if count == 2 else {"a tool's result whose call was not recorded": 1})
 
 
 def test_the_first_count_says_what_it_is_of(tmp_path: Path) -> None:

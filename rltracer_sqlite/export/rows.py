@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..amounts import plural
@@ -68,8 +69,16 @@ def _trained(trajectory: Trajectory) -> list[tuple[int, list[Message]]]:
 
 
 def training_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Return messages as they stand in a row. Raises RowRejected for a tool call without a name."""
-    return [_training_message(message, place) for place, message in enumerate(messages)]
+    """Return messages as they stand in a row.
+
+    Raises RowRejected for a tool call without a name, and where a tool answers an answer that says and calls nothing.
+    """
+    made = [_training_message(message, place) for place, message in enumerate(messages)]
+    for message, following in pairwise(made):
+        is_answered = following.get("role") == "tool" and message.get("role") == "assistant"
+        if is_answered and not message["content"] and "tool_calls" not in message:
+            raise RowRejected("a tool's result whose call was not recorded")
+    return made
 
 
 def _training_message(message: Mapping[str, Any], place: int) -> Message:

@@ -143,14 +143,14 @@ class Selection:
         """Return how many rows of trajectories, or pairs, are selected."""
         return self.scratch.count("placed")
 
-    def of_several_branches(self) -> int:
-        """Return how many rows of trajectories, or pairs, are selected of which one has several branches."""
-        return sum(self._of_several_branches(run) for run in self.runs)
+    def count_with(self, condition: str) -> int:
+        """Return how many rows of trajectories, or pairs, are selected of which one `t` fulfils a condition in SQL."""
+        return sum(self._count_with(run, condition) for run in self.runs)
 
-    def _of_several_branches(self, run: OpenRun) -> int:
-        sql = """
+    def _count_with(self, run: OpenRun, condition: str) -> int:
+        sql = f"""
             select count(*) from placed l join picks k on k.pick = l.pick where k.run = ? and exists (
-                select 1 from source.trajectories t where t.id in (k.id, k.other) and t.branches > 1
+                select 1 from source.trajectories t where t.id in (k.id, k.other) and {condition}
             )
         """
         return int(self.scratch.attach(run).execute(sql, (run.number,)).fetchone()[0])

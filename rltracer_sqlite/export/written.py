@@ -57,7 +57,9 @@ def calls_in(messages: list[Message]) -> int:
 
 def row_notes(selection: Selection, written: Written | None) -> list[str]:
     """Return sentences on what a trainer takes in that rows do not show at first sight; few before rows are made."""
-    notes = [_on_branches(selection, written)]
+    if selection.preferences.mode is ExportMode.RL:
+        return []
+    notes = [_on_branches(selection, written), _on_limits(selection)]
     if written is not None:
         notes += [_on_endings(written), _on_tools(written)]
     return [note for note in notes if note]
@@ -65,10 +67,9 @@ def row_notes(selection: Selection, written: Written | None) -> list[str]:
 
 def _on_branches(selection: Selection, written: Written | None) -> str:
     """Count the pairs, or for SFT the trajectories, that have more to say than one row holds."""
-    mode = selection.preferences.mode
-    if mode is ExportMode.RL or not (count := selection.of_several_branches()):
+    if not (count := selection.count_with("t.branches > 1")):
         return ""
-    if mode is ExportMode.PREFERENCE:
+    if selection.preferences.mode is ExportMode.PREFERENCE:
         holds = f"{plural(count, 'pair')} {'holds' if count == 1 else 'hold'}"
         return f"{holds} one branch of several: the last that begins with the prompt.{ONE_OF_SEVERAL}"
     of_each = f"{plural(count, 'trajectory')} of several branches"
@@ -78,16 +79,23 @@ def _on_branches(selection: Selection, written: Written | None) -> str:
     return f"{plural(written.of_branches, 'row')} {are} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
 
 
+def _on_limits(selection: Selection) -> str:
+    if not (count := selection.count_with("t.truncated = 1")):
+        return ""
+    if selection.preferences.mode is ExportMode.PREFERENCE:
+        selected = f"{plural(count, 'pair')} {'has' if count == 1 else 'have'} an answer"
+        return f"{selected} that a limit cut off; drop_truncated leaves out such trajectories."
+    selected = f"{plural(count, 'selected trajectory')} {'was' if count == 1 else 'were'}"
+    return f"{selected} cut off by a limit; drop_truncated leaves out such trajectories."
+
+
 def _on_endings(written: Written) -> str:
     if not (ends := written.unanswered):
         return ""
     whole = f"{ends['messages']:,} of {plural(written.rows, 'row')}"
     pairs = f"{ends['chosen']:,} chosen and {ends['rejected']:,} rejected of {plural(written.rows, 'pair')}"
     verb = "ends" if ends.total() == 1 else "end"
-    return (
-        f"{whole if 'messages' in ends else pairs} {verb} with what a tool or user says, and no answer to it; "
-        "drop_truncated leaves out what a limit cut off."
-    )
+    return f"{whole if 'messages' in ends else pairs} {verb} with what a tool or a user says, and no answer to it."
 
 
 def _on_tools(written: Written) -> str:
