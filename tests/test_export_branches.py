@@ -104,12 +104,12 @@ def test_rows_that_end_without_an_answer_are_counted_by_column(tmp_path: Path) -
     assert told["rows_ending_without_answer"] == {"rejected": 1}
     limit, ending = told["row_notes"]
     assert limit == "1 pair has an answer that a limit cut off; drop_truncated leaves out such trajectories."
-    assert ending.startswith("0 chosen and 1 rejected of 2 pairs ends with what a tool or a user says")
+    assert ending == "1 rejected answer of 2 pairs ends with the message of a tool or a user, and no answer to it."
     _, told = exported(tmp_path / "sft", records)
     assert told["rows_ending_without_answer"] == {"messages": 1}
     limit, ending = told["row_notes"]
     assert limit == "1 selected trajectory was cut off by a limit; drop_truncated leaves out such trajectories."
-    assert ending.startswith("1 of 4 rows ends with what a tool or a user says, and no answer to it.")
+    assert ending == "1 of 4 rows ends with the message of a tool or a user, and no answer to it."
     _, told = exported(tmp_path / "rl", records, mode="rl", rl_from_trace=True)
     assert (told["rows_ending_without_answer"], told["row_notes"]) == ({}, [])
 

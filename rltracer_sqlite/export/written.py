@@ -92,10 +92,11 @@ def _on_limits(selection: Selection) -> str:
 def _on_endings(written: Written) -> str:
     if not (ends := written.unanswered):
         return ""
-    whole = f"{ends['messages']:,} of {plural(written.rows, 'row')}"
-    pairs = f"{ends['chosen']:,} chosen and {ends['rejected']:,} rejected of {plural(written.rows, 'pair')}"
-    verb = "ends" if ends.total() == 1 else "end"
-    return f"{whole if 'messages' in ends else pairs} {verb} with what a tool or a user says, and no answer to it."
+    one = ends.total() == 1
+    sides = " and ".join(f"{ends[name]:,} {name}" for name in ("chosen", "rejected") if ends[name])
+    pairs = f"{sides} {'answer' if one else 'answers'} of {plural(written.rows, 'pair')}"
+    which = f"{ends['messages']:,} of {plural(written.rows, 'row')}" if "messages" in ends else pairs
+    return f"{which} {'ends' if one else 'end'} with the message of a tool or a user, and no answer to it."
 
 
 def _on_tools(written: Written) -> str:

@@ -50,6 +50,12 @@ async def test_the_form_shows_preferences_and_a_preview(datasette: Datasette) ->
     assert 'name="_per_prompt" value="1"' in html
 
 
+@pytest.mark.parametrize(("asked", "said"), [("", "any split"), ("&_split=train", "split train")], ids=["any", "train"])
+async def test_the_preview_says_what_is_available(datasette: Datasette, asked: str, said: str) -> None:
+    html = (await get(datasette, f"{PAGE}?_preview=sft&_acceptance=any{asked}")).text
+    assert f"Available: {said}, all steps of the run" in words(html)
+
+
 async def test_what_the_form_sends_is_understood(datasette: Datasette, folder: Path) -> None:
     fields = form_fields((await get(datasette, "/-/rltracer/run/export?_table=trajectories&success=1")).text)
     assert set(fields) == OWN - {"_preview"} | {"_table", "success", *FIELDS} - {
