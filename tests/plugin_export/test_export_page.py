@@ -50,6 +50,14 @@ async def test_the_form_shows_preferences_and_a_preview(datasette: Datasette) ->
     assert 'name="_per_prompt" value="1"' in html
 
 
+async def test_the_preview_says_what_a_limit_cut_off(tmp_path: Path) -> None:
+    write_steps(tmp_path / "run", {1: [rollout("a", stop_condition="max_turns")]})
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    html = (await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=sft")).text
+    said = 'by a limit; the box "without trajectories that a limit cut off" leaves out such trajectories.'
+    assert f"1 selected trajectory was cut off {said}" in words(html)
+
+
 @pytest.mark.parametrize(("asked", "said"), [("", "any split"), ("&_split=train", "split train")], ids=["any", "train"])
 async def test_the_preview_says_what_is_available(datasette: Datasette, asked: str, said: str) -> None:
     html = (await get(datasette, f"{PAGE}?_preview=sft&_acceptance=any{asked}")).text
