@@ -143,18 +143,6 @@ class Selection:
         """Return how many rows of trajectories, or pairs, are selected."""
         return self.scratch.count("placed")
 
-    def count_with(self, condition: str) -> int:
-        """Return how many rows of trajectories, or pairs, are selected of which one `t` fulfils a condition in SQL."""
-        return sum(self._count_with(run, condition) for run in self.runs)
-
-    def _count_with(self, run: OpenRun, condition: str) -> int:
-        sql = f"""
-            select count(*) from placed l join picks k on k.pick = l.pick where k.run = ? and exists (
-                select 1 from source.trajectories t where t.id in (k.id, k.other) and {condition}
-            )
-        """
-        return int(self.scratch.attach(run).execute(sql, (run.number,)).fetchone()[0])
-
     def funnel(self) -> list[dict[str, Any]]:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
         left = [sum(counts) for counts in zip(*self.accepted, strict=True)]

@@ -11,6 +11,7 @@ from ..on_demand import name_of_place
 from .extent import available_of
 from .preferences import ExportMode
 from .runs import OpenRun
+from .selected import selected
 from .selection import Selection
 from .written import Written, row_notes
 
@@ -22,7 +23,8 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
     preferences = selection.preferences
     # Sums of what an index holds may be beyond any number.
     with selection.scratch.index_errors(selection.runs[0]):
-        amiss, on_rows = _amiss(selection), row_notes(selection, written)
+        amiss, chosen = _amiss(selection), selected(selection)
+        on_rows = row_notes(preferences.mode, chosen, written)
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
             "runs": _runs(selection, written),
@@ -38,7 +40,7 @@ def summary(selection: Selection, written: Written | None = None) -> dict[str, A
             "amiss": amiss,
             "windows": _windows(selection),
             "available_tool_call_distribution": _available_calls(selection),
-            "selected_tool_call_distribution": _selected_calls(selection),
+            "selected_tool_call_distribution": distribution(chosen.calls),
         }
     if written is not None:
         told |= {
@@ -72,8 +74,8 @@ def to_json(told: dict[str, Any]) -> bytes:
 
 def _runs(selection: Selection, written: Written | None) -> list[dict[str, Any]]:
     """Return the runs, each with how much of it is selected and, with `written`, how many rows that made."""
-    selected = dict(selection.rows(f"select k.run, count(*) {SELECTED} group by k.run"))
-    told = [_run(run) | {"selected_count": selected.get(run.number, 0)} for run in selection.runs]
+    counts = dict(selection.rows(f"select k.run, count(*) {SELECTED} group by k.run"))
+    told = [_run(run) | {"selected_count": counts.get(run.number, 0)} for run in selection.runs]
     if written is not None:
         for run, one in zip(selection.runs, told, strict=True):
             one["row_count"] = written.rows_of[run.number]
@@ -123,21 +125,6 @@ def _windows(selection: Selection) -> list[dict[str, Any]]:
 
 def _available_calls(selection: Selection) -> dict[str, Any]:
     return distribution(Counter(dict(selection.rows("select tool_calls, sum(trajectories) from calls group by 1"))))
-
-
-def _selected_calls(selection: Selection) -> dict[str, Any]:
-    counts: Counter[int] = Counter()
-    for run in selection.runs:
-        rows = selection.scratch.attach(run).execute(
-            f"""
-            with chosen_ids as (select k.id {SELECTED} where k.run = :run
-                union all select k.other {SELECTED} where k.run = :run and k.other is not null)
-            select t.tool_calls, count(*) from chosen_ids c cross join source.trajectories t on t.id = c.id group by 1
-            """,
-            {"run": run.number},
-        )
-        counts.update(dict(rows))
-    return distribution(counts)
 
 
 def distribution(counts: Counter[int]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from .lines import Row
 from .preferences import ExportMode
 
 if TYPE_CHECKING:
-    from .selection import Selection
+    from .selected import Selected
 
 SPOKEN = ("messages", "chosen", "rejected")  # columns with what a policy said
 ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
@@ -55,21 +55,21 @@ def calls_in(messages: list[Message]) -> int:
     return sum(len(message.get("tool_calls", ())) for message in messages)
 
 
-def row_notes(selection: Selection, written: Written | None) -> list[str]:
+def row_notes(mode: ExportMode | str, selected: Selected, written: Written | None) -> list[str]:
     """Return sentences on what a trainer takes in that rows do not show at first sight; few before rows are made."""
-    if selection.preferences.mode is ExportMode.RL:
+    if mode is ExportMode.RL:
         return []
-    notes = [_on_branches(selection, written), _on_limits(selection)]
+    in_pairs = mode is ExportMode.PREFERENCE
+    notes = [_on_branches(selected.of_several_branches, in_pairs, written), _on_limits(selected.cut_off, in_pairs)]
     if written is not None:
         notes += [_on_endings(written), _on_tools(written)]
     return [note for note in notes if note]
 
 
-def _on_branches(selection: Selection, written: Written | None) -> str:
-    """Count the pairs, or for SFT the trajectories, that have more to say than one row holds."""
-    if not (count := selection.count_with("t.branches > 1")):
+def _on_branches(count: int, in_pairs: bool, written: Written | None) -> str:
+    if not count:
         return ""
-    if selection.preferences.mode is ExportMode.PREFERENCE:
+    if in_pairs:
         holds = f"{plural(count, 'pair')} {'holds' if count == 1 else 'hold'}"
         return f"{holds} one branch of several: the last that begins with the prompt.{ONE_OF_SEVERAL}"
     of_each = f"{plural(count, 'trajectory')} of several branches"
@@ -79,10 +79,10 @@ def _on_branches(selection: Selection, written: Written | None) -> str:
     return f"{plural(written.of_branches, 'row')} {are} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
 
 
-def _on_limits(selection: Selection) -> str:
-    if not (count := selection.count_with("t.truncated = 1")):
+def _on_limits(count: int, in_pairs: bool) -> str:
+    if not count:
         return ""
-    if selection.preferences.mode is ExportMode.PREFERENCE:
+    if in_pairs:
         selected = f"{plural(count, 'pair')} {'has' if count == 1 else 'have'} an answer"
         return f"{selected} that a limit cut off; drop_truncated leaves out such trajectories."
     selected = f"{plural(count, 'selected trajectory')} {'was' if count == 1 else 'were'}"
