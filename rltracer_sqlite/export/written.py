@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..amounts import plural
-from ..messages import Message
 from .lines import Row
 from .preferences import ExportMode
 
 if TYPE_CHECKING:
+    from ..messages import Message
     from .selected import Selected
 
 SPOKEN = ("messages", "chosen", "rejected")  # columns with what a policy said
