@@ -182,8 +182,10 @@ def test_the_first_count_says_what_it_is_of(tmp_path: Path) -> None:
         "any split, all steps of the run run": {"split": None},
     }
     assert [inspect(spec(database, **asked))["available_of"] for asked in said.values()] == list(said)
-    output = CliRunner().invoke(command, [str(database), "--dry-run"]).output
-    assert output.startswith("Available: split train, all steps of the run run; split eval has 2 more.\n")
+    available = "Available: split train, all steps of the run run; split eval has 2 more.\n"
+    assert CliRunner().invoke(command, [str(database), "--dry-run"]).output.startswith(available)
+    assert CliRunner().invoke(command, [str(database), "--dry-run", "--target", "9"]).output.endswith(available)
+    assert CliRunner().invoke(command, [str(database), "--dry-run", "--mode", "preference"]).output.endswith(available)
 
 
 def test_runs_that_are_asked_alike_are_named_together(tmp_path: Path) -> None:

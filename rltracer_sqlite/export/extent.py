@@ -27,16 +27,20 @@ def available_of(selection: Selection) -> str:
     The trajectories that lie beside are those of the same steps and of another split.
     """
     names: dict[str, list[str]] = {}  # of the runs, by what is asked of them
-    beside: Counter[str] = Counter()
     for run in selection.runs:
         names.setdefault(_asked(run), []).append(run.name)
+    return "; ".join([*(f"{asked} of {_runs(of)}" for asked, of in names.items()), *beside(selection)])
+
+
+def beside(selection: Selection) -> list[str]:
+    """Return how much the other splits of the asked steps have, such as "split eval has 32 more", if they have any."""
+    counts: Counter[str] = Counter()
+    for run in selection.runs:
         if run.spec.split is not None:
             asked = {"run": run.id, "split": run.spec.split, "first": run.spec.step_start, "last": run.spec.step_end}
             found = selection.scratch.attach(run).execute(BESIDE, asked)
-            beside.update({"no known split" if split is None else f"split {split}": count for split, count in found})
-    told = "; ".join(f"{asked} of {_runs(of)}" for asked, of in names.items())
-    more = ", ".join(f"{split} has {count:,} more" for split, count in sorted(beside.items()))
-    return f"{told}; {more}" if more else told
+            counts.update({"no known split" if split is None else f"split {split}": count for split, count in found})
+    return [f"{split} has {count:,} more" for split, count in sorted(counts.items())]
 
 
 def _asked(run: OpenRun) -> str:

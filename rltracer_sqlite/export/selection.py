@@ -10,6 +10,7 @@ from ..index.contents import nothing_there
 from .candidates import rank_candidates
 from .conditions import WELL_FORMED, Condition, column_of, conditions
 from .errors import ExportError
+from .extent import available_of, beside
 from .ids import find_named, left_out
 from .limits import place_picks
 from .preferences import Acceptance, ExportMode, ExportPreferences
@@ -115,7 +116,8 @@ class Selection:
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
         if self.count() < (self.preferences.target_count or 0):
-            raise ExportError(why_short(self.funnel(), self.scratch, self.preferences))
+            available = f" {self._available()}" if beside(self) else ""
+            raise ExportError(why_short(self.funnel(), self.scratch, self.preferences) + available)
 
     def _refuse_none(self) -> None:
         """Note why nothing is selected. Raises ExportError where pairs, or so many rows, were asked for."""
@@ -137,7 +139,10 @@ class Selection:
         if refused := ", ".join(f"{reason} ({count:,})" for reason, count in reasons):
             told = f"There is no {what}. What could be one was left out when it was read: {refused}."
         left = ", ".join(f"{step['stage']} {step['left']:,}" for step in self.funnel())
-        return f"{told} Left after each step: {left}."
+        return f"{told} Left after each step: {left}. {self._available()}"
+
+    def _available(self) -> str:
+        return f"Available: {available_of(self)}."
 
     def count(self) -> int:
         """Return how many rows of trajectories, or pairs, are selected."""
