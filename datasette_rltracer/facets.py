@@ -23,6 +23,8 @@ CONDITIONS = {
 }  # fmt: skip
 PAGE_PARAMETERS = ("_next",)  # a page inside the old selection means nothing in the new one
 UNSCORED = PassBin("unscored", (("isnull", "1"),))
+# Of trajectories, since one may be unscored in a group that has a pass rate: their outcomes have an "unscored" as well.
+UNSCORED_WORDS = {"group_pass_rate": "group unscored"}
 
 
 class OrderedFacet(Facet):
@@ -94,7 +96,7 @@ class OrderedFacet(Facet):
             remaining += _filters(column, bin)
         return {
             "value": bin.label,
-            "label": bin.label,
+            "label": UNSCORED_WORDS.get(column, bin.label) if bin is UNSCORED else bin.label,
             "count": count,
             "toggle_url": self._url(remaining),
             "selected": selected,

@@ -16,10 +16,11 @@ from ..index_factory import make_index
 from .conftest import rollouts
 
 TABLES = [("prompt_groups", "pass_rate"), ("trajectories", "group_pass_rate")]
-LABELS = [*(bin.label for bin in PASS_BINS), "unscored"]
+BINS = [bin.label for bin in PASS_BINS]
+LABELS = {"pass_rate": [*BINS, "unscored"], "group_pass_rate": [*BINS, "group unscored"]}
 OUTCOMES = ["passed", "failed", "unscored"]
 FACETS = [
-    *((table, "passrate", column, label) for table, column in TABLES for label in LABELS),
+    *((table, "passrate", column, label) for table, column in TABLES for label in LABELS[column]),
     *(("trajectories", "outcome", "success", label) for label in OUTCOMES),
 ]
 
@@ -58,7 +59,7 @@ def every_bin(tmp_path):
 @pytest.mark.parametrize(("table", "column"), TABLES)
 async def test_bins_are_ordered_and_the_ends_are_exact(every_bin, table, column):
     facet = await facet_of(Datasette([str(every_bin)]), f"/run/{table}.json?_facet_passrate={column}")
-    assert [value["label"] for value in facet["results"]] == LABELS
+    assert [value["label"] for value in facet["results"]] == LABELS[column]
     size = 8 if table == "trajectories" else 1
     *bins, unscored = [value["count"] for value in facet["results"]]
     assert [count // size for count in bins] == [1, 1, 2, 2, 2, 1]
@@ -79,7 +80,7 @@ async def test_link_filters_and_can_be_taken_back(every_bin, table, kind, column
     facet = await facet_of(datasette, start, kind)
     value = next(value for value in facet["results"] if value["label"] == label)
     assert not value["selected"]
-    assert (f"{column}__isnull=1" in value["toggle_url"]) == (label == "unscored")
+    assert (f"{column}__isnull=1" in value["toggle_url"]) == ("unscored" in label)
     chosen = await facet_of(datasette, local(value["toggle_url"]), kind)
     assert [(v["label"], v["count"], v["selected"]) for v in chosen["results"]] == [(label, value["count"], True)]
     assert parse_qsl(urlsplit(chosen["results"][0]["toggle_url"]).query)[0] == (f"_facet_{kind}", column)
