@@ -1,6 +1,8 @@
 """The schema of an index, in one place: a comment on every table and column is its documentation.
 
-Datasette's descriptions, the reference in docs/schema.md and metadata.yml are all made from this text.
+Datasette's descriptions, the reference in docs/schema.md and metadata.yml are all made from this text. A page of a
+table shows its columns in this order, so what people decide by stands first. Nothing may depend on the order: an older
+index has another one.
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ create table steps (
     run_id integer not null references runs(id), -- the run
     step integer,                      -- the step's number; null for a source without steps, such as an evaluation
     split text,                        -- train, eval, or null where nothing says which
-    indexed_at text,                   -- when the step was last read, UTC; null: discovered, but not read yet
     trajectories integer not null default 0,  -- how many trajectories
     prompt_groups integer not null default 0, -- how many prompt groups
     scored integer not null default 0,        -- trajectories that passed or failed
@@ -41,7 +42,8 @@ create table steps (
     tokens_mean real,                  -- mean of the completion tokens, where recorded
     turns_mean real,                   -- mean number of assistant turns
     truncated integer not null default 0,     -- trajectories cut off by a limit
-    errors integer not null default 0         -- trajectories that ended with an error
+    errors integer not null default 0,        -- trajectories that ended with an error
+    indexed_at text                    -- when the step was last read, UTC; null: discovered, but not read yet
 ) strict;
 
 -- One source file of a run, and how far it has been read.
@@ -68,9 +70,9 @@ create table shards (
 -- A distinct prompt: the messages before the first assistant turn, and the task behind them.
 create table prompts (
     id integer primary key,            -- the prompt's number
-    key text not null,                 -- sha256 of the (role, text) of the prompt's messages
+    preview text not null,             -- the first user text in one line
     task text not null,                -- the task's stable key or hash, else a hash of its recorded ground truth, else ''
-    preview text not null              -- the first user text in one line
+    key text not null                  -- sha256 of the (role, text) of the prompt's messages
 ) strict;
 
 -- The trajectories of one prompt within a step, split and env (and native group, where one is recorded).
@@ -81,16 +83,17 @@ create table prompt_groups (
     split text,                        -- train or eval
     env text,                          -- the environment
     prompt_id integer not null references prompts(id), -- the prompt
-    group_id text,                     -- the training system's own group id (GRPO group), if recorded
     trajectories integer not null default 0, -- how many trajectories were sampled
     scored integer not null default 0,       -- trajectories that passed or failed
     successes integer not null default 0,    -- scored trajectories that passed
-    rewarded integer not null default 0,     -- trajectories that have a reward
+    pass_rate real generated always as (successes * 1.0 / nullif(scored, 0)) virtual, -- successes / scored: the difficulty; null: none is scored
     reward_mean real,                  -- mean of the total reward
     reward_min real,                   -- smallest total reward
     reward_max real,                   -- largest total reward
     reward_std real,                   -- population standard deviation of the total reward
-    pass_rate real generated always as (successes * 1.0 / nullif(scored, 0)) virtual, -- successes / scored: the difficulty
+    zero_variance integer generated always as (case
+        when reward_min is null or trajectories < 2 then null
+        else reward_min = reward_max end) virtual, -- 1: all rewards are equal, so the group gives no GRPO signal
     pass_bucket text generated always as (case
         when scored = 0 then null
         when successes = 0 then '0'
@@ -99,9 +102,8 @@ create table prompt_groups (
         when successes * 2 < scored then '0.25–0.5'
         when successes * 4 < scored * 3 then '0.5–0.75'
         else '0.75–1' end) virtual,    -- the pass rate in ordered bins, with its exact ends apart
-    zero_variance integer generated always as (case
-        when reward_min is null or trajectories < 2 then null
-        else reward_min = reward_max end) virtual -- 1: all rewards are equal, so the group gives no GRPO signal
+    rewarded integer not null default 0,     -- trajectories that have a reward
+    group_id text                      -- the training system's own group id (GRPO group), if recorded
 ) strict;
 
 -- One sampled, possibly multi-turn trajectory: where it is and what it can be selected by. Its text stays in its file.
@@ -109,45 +111,45 @@ create table prompt_groups (
 create table trajectories (
     id integer primary key autoincrement, -- the trajectory's number; never changes and is never used again
     run_id integer not null references runs(id), -- the run
-    uid text not null,                 -- the recorded id, unique in a run; else the shard's path and byte offset
-    prompt_group_id integer references prompt_groups(id), -- the prompt group; its prompt_id is the prompt
     step integer,                      -- the training step, by the file's place or its arrival
-    dispatch_step integer,             -- the step at which its sampling began, if recorded
-    ship_step integer,                 -- the step that trained on it, if recorded
     split text,                        -- train or eval
     env text,                          -- the environment
-    agent text,                        -- the agent's name, in environments with several
-    effective integer,                 -- 1: known to be part of a training batch
-    reward real,                       -- the total reward: as recorded, else the sum of score × weight
+    preview text not null check (length(preview) <= 400), -- the prompt in one line
     success integer,                   -- 1: passed, 0: failed, by the run's success rule; null: unscored
-    advantage real,                    -- the recorded advantage
-    logprob_mean real,                 -- mean logprob of the sampled tokens, where the index has read them
+    reward real,                       -- the total reward: as recorded, else the sum of score × weight
     turns integer not null,            -- assistant turns, over all branches
-    tool_calls integer not null,       -- tool calls, over all branches
-    tools text,                        -- the names of the tools it called: a JSON array in the order of their first calls, of at most 50 names, each cut at 100 characters; null: no call has a name
-    branches integer not null,         -- root-to-leaf paths of the message graph
-    prompt_tokens integer,             -- tokens of the prompt of the last model call
     completion_tokens integer,         -- tokens sampled, over all model calls
     stop_condition text,               -- why it stopped, in the system's own words
+    error_type text,                   -- the type of its first error
+    prompt_group_id integer references prompt_groups(id), -- the prompt group; its prompt_id is the prompt
+    group_pass_rate real,              -- the pass rate of its prompt group: how hard its prompt was; null: none of the group is scored
+    tool_calls integer not null,       -- tool calls, over all branches
+    advantage real,                    -- the recorded advantage
+    agent text,                        -- the agent's name, in environments with several
+    tools text,                        -- the names of the tools it called: a JSON array in the order of their first calls, of at most 50 names, each cut at 100 characters; null: no call has a name
     truncated integer,                 -- 1: cut off by a limit
     ok integer,                        -- 1: finished without an error
-    error_type text,                   -- the type of its first error
+    branches integer not null,         -- root-to-leaf paths of the message graph
+    prompt_tokens integer,             -- tokens of the prompt of the last model call
+    seconds real,                      -- how long it took
+    started_at real,                   -- Unix time, seconds
+    effective integer,                 -- 1: known to be part of a training batch
+    dispatch_step integer,             -- the step at which its sampling began, if recorded
+    ship_step integer,                 -- the step that trained on it, if recorded
+    logprob_mean real,                 -- mean logprob of the sampled tokens, where the index has read them
+    policy_version integer,            -- the version of the policy that sampled it
+    uid text not null,                 -- the recorded id, unique in a run; else the shard's path and byte offset
     episode_id text,                   -- the episode it belongs to
     group_id text,                     -- the training system's own group id
     task_key text,                     -- the task's recorded key or name
     data_idx integer,                  -- task.data.idx: the row of the training data, where it is a number
-    policy_version integer,            -- the version of the policy that sampled it
-    started_at real,                   -- Unix time, seconds
-    seconds real,                      -- how long it took
     content_kind text not null,        -- messages, or what the text was recovered from
     shard_id integer not null references shards(id), -- the file that holds the record
     byte_offset integer not null,      -- where the record starts, in the uncompressed bytes
     byte_length integer not null,      -- how many bytes the record has
     line integer,                      -- the record's line, counted from 1
     item integer,                      -- the place inside the record; null where the record is the trajectory
-    gone integer not null default 0,   -- 1: since it was indexed its file has vanished, or can no longer be read
-    group_pass_rate real,              -- the pass rate of its prompt group: how hard its prompt was
-    preview text not null check (length(preview) <= 400) -- the prompt in one line
+    gone integer not null default 0    -- 1: since it was indexed its file has vanished, or can no longer be read
 ) strict;
 
 -- A later fact about a trajectory that stands in another place than its record: an advantage, trainer logprobs, "shipped in step N".
