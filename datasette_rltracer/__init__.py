@@ -96,8 +96,16 @@ def render_cell(
 
 
 @hookimpl
-def extra_css_urls(datasette: Datasette, database: str | None, view_name: str | None) -> list[str]:
-    return table_links.table_styles(datasette, database, view_name)
+def extra_css_urls(datasette: Datasette, database: str | None, table: str | None, view_name: str | None) -> list[str]:
+    return table_links.table_files(datasette, database, table, view_name, "tables.css")
+
+
+@hookimpl
+def extra_js_urls(
+    datasette: Datasette, database: str | None, table: str | None, view_name: str | None
+) -> list[dict[str, Any]]:
+    urls = table_links.table_files(datasette, database, table, view_name, "tables.js")
+    return [{"url": url, "module": True} for url in urls]
 
 
 @hookimpl

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from markupsafe import Markup
 
 from rltracer_sqlite.amounts import plural
+from rltracer_sqlite.metadata import table_descriptions
 
 from .addresses import group_url, prompt_url, run_url, static_url, step_url, table_url, trajectory_url
 from .indexes import is_known_index, is_rollout_index
@@ -26,16 +27,19 @@ class TableRow(Protocol):
 
 Address = Callable[["Datasette", str, TableRow], str | None]
 
+OURS = frozenset(table_descriptions())  # the tables and views that an index has; others in its file are somebody else's
 FIRST_AND_LAST = ("step_first", "step_last")
 LONGEST_CELL = 400  # characters; a preview has no more, a recorded id may
 FOLDED = {("runs", "mapping")}  # of many lines: the mapping of a run would fill the page of its table
 LONGEST_FOLDED = 20_000  # characters
 
 
-def table_styles(datasette: Datasette, database: str | None, view_name: str | None) -> list[str]:
-    """Return the stylesheets of Datasette's own page: ours on the tables of an index."""
-    if view_name == "table" and is_known_index(datasette, database):
-        return [static_url(datasette, "tables.css")]
+def table_files(
+    datasette: Datasette, database: str | None, table: str | None, view_name: str | None, name: str
+) -> list[str]:
+    """Return the address of a static file that the page of a table or a view of an index has, and other pages not."""
+    if view_name == "table" and is_known_index(datasette, database) and table in OURS:
+        return [static_url(datasette, name)]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 import pytest
@@ -96,9 +97,28 @@ async def test_the_configuration_of_other_plugins_stays_in_force(serve, database
     assert datasette.plugin_config("other") == {"a": 1}
 
 
-async def test_the_descriptions_leave_room_for_the_rows(serve):
-    page = await get(serve(settings={"base_url": "/prefix/"}), "/run/trajectories")
+@pytest.mark.parametrize("table", ["trajectories", "prompt_pass_rates"])
+async def test_tables_and_views_have_a_style_of_their_own(serve, table):
+    page = await get(serve(settings={"base_url": "/prefix/"}), f"/run/{table}")
     assert 'href="/prefix/-/static-plugins/datasette-rltracer/tables.css?v=' in page
+    assert 'type="module" src="/prefix/-/static-plugins/datasette-rltracer/tables.js?v=' in page
+
+
+@pytest.mark.parametrize("path", ["mine", "trajectories/1", "runs/1", "?sql=select+1"])
+async def test_other_pages_of_an_index_have_not(folder, path):
+    with sqlite3.connect(folder / "run.sqlite") as connection:
+        connection.execute("create table mine (preview text)")
+    connection.close()
+    page = await get(Datasette([str(folder / "run.sqlite")]), f"/run/{path}", follow_redirects=True)
+    assert "tables.css" not in page
+    assert "tables.js" not in page
+
+
+async def test_what_decides_stands_first(datasette):
+    page = await get(datasette, "/run/trajectories")
+    columns = re.findall(r'<th[^>]* data-column="(\w+)"', page)
+    assert columns[:6] == ["id", "run_id", "step", "split", "env", "preview"]
+    assert columns[6:12] == ["success", "reward", "turns", "completion_tokens", "stop_condition", "error_type"]
 
 
 async def test_an_index_from_before_the_names_of_tools_is_shown_as_it_is(folder):
