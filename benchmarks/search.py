@@ -28,7 +28,7 @@ from datasette.app import Datasette
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.search import refresh_text, remove_text
-from rltracer_sqlite.search.query import TOKENIZER
+from rltracer_sqlite.search.characters import TOKENIZER
 from rltracer_sqlite.search.record_texts import decode_record, record_text
 from rltracer_sqlite.search.write import MERGING
 from tests.indexing import index
@@ -124,7 +124,7 @@ def floor(folder: Path, decoded: list[str], options: dict[str, int]) -> float:
     target = folder / "floor.sqlite"
     target.unlink(missing_ok=True)
     with closing(sqlite3.connect(target)) as connection:
-        connection.execute(f"create virtual table t using fts5(body, content='', tokenize='{TOKENIZER}')")
+        connection.execute(f"create virtual table t using fts5(body, content='', tokenize=\"{TOKENIZER}\")")
         connection.executemany("insert into t (t, rank) values (?, ?)", options.items())
         started = time.perf_counter()
         connection.executemany("insert into t (body) values (?)", ((text,) for text in decoded))

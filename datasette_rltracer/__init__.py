@@ -67,10 +67,10 @@ def get_metadata(datasette: Datasette, key: str | None, database: str | None, ta
     return indexes.described_metadata(datasette, key, database)
 
 
-@hookimpl
+@hookimpl(trylast=True)  # Datasette's own functions are there by then
 def prepare_connection(conn: sqlite3.Connection) -> None:
     provide_square_root(conn)
-    indexes.distrust_schema(conn)
+    indexes.prepare_index(conn)
 
 
 @hookimpl

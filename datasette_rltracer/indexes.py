@@ -6,8 +6,11 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from datasette.utils import escape_fts
+
 from rltracer_sqlite.index.database import APPLICATION_ID, is_index
 from rltracer_sqlite.metadata import table_metadata
+from rltracer_sqlite.search.characters import apart
 from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_text
 
 from . import compat
@@ -63,13 +66,24 @@ def described_metadata(datasette: Datasette, key: str | None, database: str | No
     return compat.offered_metadata(datasette, key, database, _described.get(datasette, {}))
 
 
-def distrust_schema(connection: sqlite3.Connection) -> None:
-    """Keep the views of an index from functions with side effects, which other plugins may have registered."""
+def prepare_index(connection: sqlite3.Connection) -> None:
+    """Keep the views of an index from functions with side effects, which other plugins may have registered.
+
+    What is searched for on a table's own page becomes words as in the full text, or as in another table of words.
+    """
     try:
         if connection.execute("pragma application_id").fetchone()[0] == APPLICATION_ID:
             connection.execute("pragma trusted_schema = off")
+            connection.create_function("escape_fts", 1, _escape_fts)
     except sqlite3.Error:
         return  # as in `is_rollout_index`
+
+
+def _escape_fts(text: str) -> str:
+    """Return a FTS5 query for a text, as Datasette's function of this name does, and as the full text has its words."""
+    query = escape_fts(text)
+    as_words = apart(query)
+    return query if as_words == query else f"({query}) OR ({as_words})"
 
 
 def _recorded_fields(connection: sqlite3.Connection) -> list[tuple[str, str]] | None:

@@ -12,6 +12,7 @@ from rltracer_sqlite.search import (
     found_rows,
     found_summary,
     full_text_query,
+    has_old_text,
     has_text,
     text_coverage,
 )
@@ -71,6 +72,7 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
         "form": _form(selection, [row["split"] for row in splits.rows]),
         "file": _file_name(attached),
         "coverage": coverage,
+        "is_old": coverage is None and await ask(datasette, database, has_old_text),
         "problem": None,
         "results": None,
     }

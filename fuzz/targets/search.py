@@ -6,7 +6,7 @@ import sqlite3
 from functools import cache
 
 from rltracer_sqlite.search import QueryError, best_snippet, find_matches, full_text_query
-from rltracer_sqlite.search.query import TOKENIZER
+from rltracer_sqlite.search.characters import TOKENIZER
 
 from ..target import Target
 
@@ -16,7 +16,7 @@ TEXTS = ["The tests are failing: exit code 1.", "Café NEAR \x02the\x03 \0 end",
 @cache
 def table() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
-    connection.execute(f"create virtual table t using fts5(body, tokenize='{TOKENIZER}')")
+    connection.execute(f'create virtual table t using fts5(body, tokenize="{TOKENIZER}")')
     connection.executemany("insert into t (body) values (?)", [(text,) for text in TEXTS])
     return connection
 

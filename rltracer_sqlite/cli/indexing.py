@@ -58,7 +58,7 @@ def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
     """Refuse to rebuild a database that holds further runs: they would be gone. Say whether it holds full text."""
     from ..index.database import IndexFileError, open_index
     from ..index.queries import runs
-    from ..search import has_text
+    from ..search import has_old_text, has_text
     from ..sources.places import real_place
 
     if not database.exists():
@@ -67,7 +67,7 @@ def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
     try:
         named = {str(real_place(root)) for root in roots}
         others = [known.root for known in runs(connection) if known.root not in named]
-        searchable = has_text(connection)
+        searchable = has_text(connection) or has_old_text(connection)
     finally:
         connection.close()
     if others:

@@ -72,9 +72,12 @@ def _behind(connection: sqlite3.Connection, database: Path) -> str | None:
     from shlex import quote
 
     from ..roots import Roots
-    from ..search import has_text, text_coverage
+    from ..search import has_old_text, has_text, text_coverage
     from ..search.jobs import count_rewritten
+    from ..search.tables import OF_OLD
 
+    if has_old_text(connection):
+        return f"The full text {OF_OLD}: rltracer fts {quote(str(database))}"
     if not has_text(connection):
         return None
     later, rewritten = text_coverage(connection).later, count_rewritten(connection, Roots.for_database(database))

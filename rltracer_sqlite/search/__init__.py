@@ -1,7 +1,8 @@
 """Full text search: building it, asking it, and finding the places that match.
 
 `refresh` builds it: `jobs` says what there is to read, `ahead`, `shard_texts` and `record_texts` read it, and `write`
-takes it in. A `query` within a `scope` gives what is `found`, and as `hits` and `snippets` where it stands.
+takes it in; `characters` of scripts without spaces are words of their own. A `query` within a `scope` gives what is
+`found`, and as `hits` and `snippets` where it stands.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .matches import Match, Matches, search_text
 from .query import QueryError, full_text_query
 from .scope import SearchScope
 from .snippets import Snippet, best_snippet, find_matches
-from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_text, open_searchable, remove_text, text_coverage
+from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_old_text, has_text, open_searchable, remove_text, text_coverage
 
 if TYPE_CHECKING:
     from .refresh import TextRefreshed, refresh_text
@@ -44,6 +45,7 @@ __all__ = [
     "found_rows",
     "found_summary",
     "full_text_query",
+    "has_old_text",
     "has_text",
     "open_searchable",
     "read_hits",

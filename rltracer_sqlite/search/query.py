@@ -1,7 +1,8 @@
 """From what a person types to a query of SQLite's full-text search: words, "phrases", prefix*, AND, OR, NOT, NEAR.
 
 Anything that is not one of these operators is quoted, so that foo-bar, C++ or can't are searched for as they stand,
-and no character of a question has a meaning that its writer does not know of. The language is FTS5's own, see
+and no character of a question has a meaning that its writer does not know of. What is written without spaces is a
+phrase of its characters. The language is FTS5's own, see
 https://www.sqlite.org/fts5.html#full_text_query_syntax.
 """
 
@@ -12,11 +13,11 @@ import sqlite3
 from contextlib import closing
 
 from ..arguments import shown
+from .characters import TOKENIZER, apart
 
 LONGEST_QUERY = 1_000  # characters
 MOST_WORDS = 64
 OPERATORS = {"AND", "OR", "NOT"}
-TOKENIZER = "porter unicode61"
 TOKEN = re.compile(r'"((?:[^"]|"")*)"(\*?)|(NEAR)\(|([()])|([^\s()"]+)')
 # A phrase ends at a quotation mark that no other one follows: were that open, trying every way would take for ever.
 NEAR = re.compile(r"\s*(?P<inner>(?:\"(?:[^\"]|\"\")*\"(?!\")|[^()\"])*)\)")
@@ -89,7 +90,7 @@ def _word(word: str) -> str:
 
 
 def _quoted(text: str, star: str) -> str:
-    return '"' + text.replace('"', '""') + '"' + star
+    return '"' + apart(text).strip().replace('"', '""') + '"' + star
 
 
 def _near(inner: str) -> str:
@@ -101,7 +102,7 @@ def _near(inner: str) -> str:
 def _check(query: str) -> None:
     """Let SQLite itself say whether the query can be asked, of a table without rows."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(f"create virtual table empty using fts5(body, content='', tokenize='{TOKENIZER}')")
+        connection.execute(f"create virtual table empty using fts5(body, content='', tokenize=\"{TOKENIZER}\")")
         try:
             connection.execute("select 1 from empty where empty match ?", (query,)).fetchall()
         except sqlite3.Error as error:

@@ -13,7 +13,7 @@ from ..roots import Roots
 from .ahead import Batch, batches, read_ahead
 from .jobs import Job, find_work
 from .shard_texts import Row, Text
-from .tables import DIGESTS, TEXT_TABLE, Coverage, has_text, make_text_tables, text_coverage, text_of
+from .tables import DIGESTS, TEXT_TABLE, Coverage, has_old_text, has_text, make_text_tables, text_coverage, text_of
 from .write import TextWriter, merge_a_little, put_off_merging, writing
 
 Progress = Callable[[int, int], None]  # bytes of records read so far, bytes to read
@@ -52,10 +52,12 @@ def refresh_text(
     `connection` comes from `open_for_writing`. Reads the records of new trajectories, and of files that were
     rewritten. SQLite cannot take the old words of a rewritten trajectory out again without its old text, so then
     everything is built anew, unless that would lose a run that cannot be read now, or `may_rebuild` forbids the time
-    that it takes: see `TextRefreshed.changed`.
+    that it takes: see `TextRefreshed.changed`. Full text that an earlier version made, which none searches, is built
+    anew in any case.
     """
     started = time.perf_counter()
     begin_writing(connection)
+    rebuild = rebuild or has_old_text(connection)
     if rebuild or not has_text(connection):
         make_text_tables(connection)
     work = find_work(connection, roots)

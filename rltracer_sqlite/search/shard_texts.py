@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ..index.database import LARGEST_VALUE
 from ..sources.base import Locator, LocatorError, MessageSource, Source
 from ..sources.files import MAX_RECORD_BYTES
 from ..sources.places import Root
 from ..sources.readers import ByteReader
+from .characters import apart, holds_some
 from .document import document, messages_text
 from .jobs import TextShard
 from .record_texts import TextRecord, decode_record, record_text
+from .tables import EMPTY
 
 PLAIN_RECORDS = {"prime-rl"}  # sources whose records `records` reads straight from their bytes
 HASHED_CHARACTERS = 1 << 20  # at once
+LONGEST_TEXT = LARGEST_VALUE - 4096  # bytes of UTF-8 that SQLite takes in of one text
 
 
 class Row(NamedTuple):
@@ -31,7 +35,10 @@ class Row(NamedTuple):
 
 
 class Text(NamedTuple):
-    """The text of a trajectory, None where its record cannot be read; `size` is in bytes of UTF-8."""
+    """The text of a trajectory as its words are taken in, None where its record cannot be read.
+
+    `digest` is that of the text itself, and `size` its bytes of UTF-8.
+    """
 
     row: Row
     text: str | None
@@ -59,7 +66,10 @@ class ShardTexts:
         text = self._plain_text(row) if self.is_plain else None
         if text is None:
             text = self._loaded_text(row)
-        return Text(row, text, *_digest_and_size(text or ""))
+        if text is None:
+            return Text(row, None, EMPTY, 0)
+        digest, size, holds = _facts(text)
+        return Text(row, _words(text) if holds or size > LONGEST_TEXT else text, digest, size)
 
     def _plain_text(self, row: Row) -> str | None:
         place = (row.byte_offset, row.byte_length)
@@ -85,11 +95,21 @@ class ShardTexts:
             return None
 
 
-def _digest_and_size(text: str) -> tuple[int, int]:
-    """Return 64 bits of BLAKE2b of a text, and its bytes of UTF-8, of which there is never a copy of a long one."""
-    hashed, size = blake2b(digest_size=8), 0
+def _words(text: str) -> str:
+    """Return a text as its words are taken in, cut where a connection would take in no more."""
+    words = apart(text)
+    return words if len(words) <= LONGEST_TEXT // 4 else words.encode()[:LONGEST_TEXT].decode("utf-8", "ignore")
+
+
+def _facts(text: str) -> tuple[int, int, bool]:
+    """Return 64 bits of BLAKE2b of a text, its bytes of UTF-8, and whether it may have characters to be set apart.
+
+    Of the bytes of a long text there is never a copy.
+    """
+    hashed, size, holds, is_ascii = blake2b(digest_size=8), 0, False, text.isascii()
     for start in range(0, len(text), HASHED_CHARACTERS):
         part = text[start : start + HASHED_CHARACTERS].encode()
         hashed.update(part)
         size += len(part)
-    return int.from_bytes(hashed.digest(), "big", signed=True), size
+        holds = holds or (not is_ascii and holds_some(part))
+    return int.from_bytes(hashed.digest(), "big", signed=True), size, holds

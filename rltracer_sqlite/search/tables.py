@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..amounts import plural
 from ..index.database import IndexFileError, open_index, transaction
 from ..index.words import DIGESTS as DIGESTS
-from .query import TOKENIZER
+from .characters import TOKENIZER, VERSION
 
 TEXT_TABLE = "trajectories_text"
 SHARDS = "trajectories_text_shards"
@@ -24,9 +24,15 @@ EMPTY = int.from_bytes(blake2b(digest_size=8).digest(), "big", signed=True)  # t
 # What Datasette needs to know to offer `?_search=` on the table trajectories.
 SEARCH_SETTINGS = {"fts_table": TEXT_TABLE, "fts_pk": "id"}
 
+# The number of the rules by which a text becomes words is in the name of the column. Full text with another declaration
+# was made by an earlier version, and would hide from the questions of this one what it holds.
+COLUMN = f"body{VERSION}"
+OF_OLD = "was made by an earlier version, and is not searched. Make it anew"
+DECLARED = f"fts5({COLUMN}, content='', tokenize=\"{TOKENIZER}\")"
+
 TABLES = f"""
 -- The words of each trajectory; rowid is trajectories.id. Made by rltracer fts.
-create virtual table {TEXT_TABLE} using fts5(body, content='', tokenize='{TOKENIZER}');
+create virtual table {TEXT_TABLE} using {DECLARED};
 
 -- What the text of each trajectory was when its words were read.
 create table {DIGESTS} (
@@ -47,21 +53,33 @@ create table {SHARDS} (
 
 
 def has_text(connection: sqlite3.Connection) -> bool:
-    """Say whether an index has its full text."""
+    """Say whether an index has its full text, made as this version makes it."""
+    declared = _declarations(connection)
+    return len(declared) == 3 and declared[TEXT_TABLE].endswith(DECLARED)
+
+
+def has_old_text(connection: sqlite3.Connection) -> bool:
+    """Say whether an index has full text of an earlier version, which has to be made anew."""
+    declared = _declarations(connection)
+    return len(declared) == 3 and not declared[TEXT_TABLE].endswith(DECLARED)
+
+
+def _declarations(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return the SQL of those tables of the full text that there are, by their names."""
     found = connection.execute(
-        """
-        select count(*) from sqlite_master where type = 'table' and name in (?, ?, ?)
-        """,
-        (TEXT_TABLE, DIGESTS, SHARDS),
-    ).fetchone()
-    return bool(found[0] == 3)
+        "select name, sql from sqlite_master where type = 'table' and name in (?, ?, ?)", (TEXT_TABLE, DIGESTS, SHARDS)
+    )
+    return {str(name): str(sql) for name, sql in found}
 
 
 def open_searchable(path: Path) -> sqlite3.Connection:
     """Open an index for reading. Raises IndexFileError, also where it has no full text."""
     connection = open_index(path)
     if not has_text(connection):
+        is_old = has_old_text(connection)
         connection.close()
+        if is_old:
+            raise IndexFileError(f"The full text of {path} {OF_OLD} with: rltracer fts {quote(str(path))}")
         raise IndexFileError(f"The index {path} has no full text yet. Make it with: rltracer fts {quote(str(path))}")
     return connection
 

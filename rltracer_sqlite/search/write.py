@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from ..index.database import transaction
 from .jobs import TextShard
 from .shard_texts import Text
-from .tables import DIGESTS, SHARDS, TEXT_TABLE
+from .tables import COLUMN, DIGESTS, SHARDS, TEXT_TABLE
 
 STATEMENT_BYTES = 1 << 22  # of text that one statement takes
 STATEMENT_ROWS = 2_000
@@ -71,7 +71,7 @@ class TextWriter:
     def _write_texts(self) -> None:
         # FTS5 begins a segment with each statement, and with each row whose id is below that of the one before.
         self.texts.sort(key=lambda text: text.row.id)
-        self._insert(TEXT_TABLE, "rowid, body", [(text.row.id, text.text) for text in self.texts])
+        self._insert(TEXT_TABLE, f"rowid, {COLUMN}", [(text.row.id, text.text) for text in self.texts])
         self._insert(DIGESTS, "trajectory_id, digest", [(text.row.id, text.digest) for text in self.texts])
 
     def _insert(self, table: str, columns: str, rows: Sequence[tuple[int, object]]) -> None:

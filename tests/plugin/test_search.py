@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+import sqlite3
+from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
@@ -267,3 +270,58 @@ async def test_a_payload_in_a_result_or_in_the_question_is_only_text(tmp_path, t
 )
 async def test_marks_stand_around_escaped_text(spans, expected):
     assert str(marked("a <b> c", spans)) == expected
+
+
+@pytest.fixture
+def in_scripts(tmp_path):
+    said = ["2024年はうるう年です", "请数一数GPU显存", "모델을 학습", "ไม่กินข้าว"]
+    write_run(tmp_path / "run", [trace([message("user", text)], id=f"t{n}") for n, text in enumerate(said)])
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    make_searchable(tmp_path)
+    return Datasette([str(tmp_path / "run.sqlite")])
+
+
+@pytest.mark.parametrize(
+    ("asked", "number", "mark"),
+    [
+        ("うるう*", 1, "うるう"),
+        ("gpu显存", 2, "GPU显存"),
+        ("모델", 3, "모델"),
+        ("กิน", 4, "กิน"),
+        ("２０２４年", 1, "2024年"),
+    ],
+    ids=[1, 2, 3, 4, 5],
+)
+async def test_any_part_of_a_script_without_spaces_is_found_and_led_to(in_scripts, asked, number, mark):
+    page = await get(in_scripts, f"{SEARCH}?q={quote(asked)}")
+    [(address, _)] = hits(page)
+    assert f"/trajectory/{number}?" in address
+    assert f"<mark>{mark}</mark>" in page
+    assert f'<mark id="found-0">{mark}</mark>' in await get(in_scripts, address.partition("#")[0])
+    [table] = links(page, "as a table")
+    for listed in (table, f"/run/trajectories?_search={quote(asked.strip('*'))}"):
+        found = set(re.findall(r"/-/rltracer/run/trajectory/(\d+)", await get(in_scripts, listed)))
+        assert found == {str(number)}
+
+
+async def test_other_words_of_ones_own_are_searched_as_before(folder, serve):
+    with closing(sqlite3.connect(folder / "run.sqlite")) as connection:
+        connection.executescript(
+            "create table notes (id integer primary key, note text);"
+            "insert into notes values (1, 'うるう年 one'), (2, 'two');"
+            'create virtual table notes_fts using fts5(note, content="notes");'
+            "insert into notes_fts (notes_fts) values ('rebuild');"
+        )
+    page = await get(serve(), f"/run/notes?_search={quote('うるう年')}")
+    assert "うるう年 one" in page
+    assert ">two<" not in page
+
+
+async def test_full_text_of_an_earlier_version_is_told(searchable, serve):
+    with closing(sqlite3.connect(searchable / "run.sqlite")) as connection:
+        connection.execute("drop table trajectories_text")
+        connection.execute("create virtual table trajectories_text using fts5(body, content='')")
+    page = await get(serve(), f"{SEARCH}?q=pick")
+    assert "was made by an earlier version, and is not searched. Whoever keeps it can make it anew: " in words(page)
+    assert "rltracer fts run.sqlite" in words(page)
+    assert "_search" not in await get(serve(), "/run/trajectories")
