@@ -37,6 +37,8 @@ FORMS = (
 )
 PIECES = f"[{MARKS}\uff9e\uff9f\u1161-\u11ff]*"  # that belong to the character before them
 
+JOINED = 1_000  # characters at once, each of which takes some eighty bytes meanwhile
+
 
 def apart(text: str, separator: str = " ") -> str:
     """Return a text with the characters of these scripts set apart, each separator being one character more.
@@ -61,7 +63,7 @@ def _plain(form: re.Match[str]) -> str:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return re.compile(f"[{SCRIPTS}]+"), re.compile(FORMS)
+    return re.compile(f"[{SCRIPTS}]{{1,{JOINED}}}"), re.compile(FORMS)
 
 
 @cache
