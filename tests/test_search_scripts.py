@@ -127,7 +127,8 @@ def test_setting_apart_only_adds_separators(whole: str) -> None:
 
 def test_other_texts_stay_as_they_are() -> None:
     for plain in ("exit code 1", "où ça – “naïve” … ✔️ 😀 ≥", "Việt", "привет", "हिन्दी किताब", "عربي"):
-        assert apart(plain) is plain
+        assert apart(plain) == plain
+        assert not holds_some(plain.encode())
 
 
 def test_each_character_is_seen_in_its_bytes_and_forms_become_no_longer() -> None:

@@ -10,7 +10,13 @@ from rltracer_sqlite.search.characters import TOKENIZER
 
 from ..target import Target
 
-TEXTS = ["The tests are failing: exit code 1.", "Café NEAR \x02the\x03 \0 end", "", 'a "b" (c)', "数一数GPU显存。ｶﾞ กิน ＡＢ か\u3099 \x1fる"]
+TEXTS = [
+    "The tests are failing: exit code 1.",
+    "Café NEAR \x02the\x03 \0 end",
+    "",
+    'a "b" (c)',
+    "数一数GPU显存。ｶﾞ กิน ＡＢ か\u3099 \x1fる",
+]
 
 
 @cache
@@ -52,5 +58,28 @@ def seeds() -> list[bytes]:
     return [text.encode() for text in typed] + [b"\xed\xa0\x80", b"a\0b", b"x" * 1001]
 
 
-WORDS = ('"', "(", ")", "*", "AND", "OR", "NOT", "NEAR(", ", 5)", "^", ":", "-", "{", "}", "“", "”", "\0", " ", "数", "ﾞ", "ิ", "Ａ")
+WORDS = (
+    '"',
+    "(",
+    ")",
+    "*",
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR(",
+    ", 5)",
+    "^",
+    ":",
+    "-",
+    "{",
+    "}",
+    "“",
+    "”",
+    "\0",
+    " ",
+    "数",
+    "ﾞ",
+    "ิ",
+    "Ａ",
+)
 TARGETS = {"search": Target("search", "questions to full-text search", check, seeds, "text", WORDS)}

@@ -115,7 +115,7 @@ def search_text(
     At most `limit` are listed, and all with `limit=None`; `total` of the list says how many there are.
 
     `words` are those of the search page: all of them in any form and order, `"a phrase"`, `beginning*`, `OR`, `NOT`,
-    parentheses, `NEAR(one two, 5)`; each character of a script that is written without spaces, and of Korean, is a word,
+    parentheses, `NEAR(one two, 5)`; each character of a script that is written without spaces or of Korean is a word,
     so that any part of it is found. The other arguments narrow down what is searched: a run by its name or number, one
     step or a range of them with both its ends, and the outcome "passed", "failed" or "unscored". Each record
     that is listed is read for its snippet; one that cannot be read has a `problem`.
