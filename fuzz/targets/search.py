@@ -58,28 +58,6 @@ def seeds() -> list[bytes]:
     return [text.encode() for text in typed] + [b"\xed\xa0\x80", b"a\0b", b"x" * 1001]
 
 
-WORDS = (
-    '"',
-    "(",
-    ")",
-    "*",
-    "AND",
-    "OR",
-    "NOT",
-    "NEAR(",
-    ", 5)",
-    "^",
-    ":",
-    "-",
-    "{",
-    "}",
-    "“",
-    "”",
-    "\0",
-    " ",
-    "数",
-    "ﾞ",
-    "ิ",
-    "Ａ",
-)
+SIGNS = ('"', "(", ")", "*", ", 5)", "^", ":", "-", "{", "}", "“", "”", "\0", " ")
+WORDS = (*SIGNS, "AND", "OR", "NOT", "NEAR(", "数", "ﾞ", "ิ", "Ａ")
 TARGETS = {"search": Target("search", "questions to full-text search", check, seeds, "text", WORDS)}

@@ -71,11 +71,11 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @cache
 def _leads() -> list[tuple[bytes, re.Pattern[bytes]]]:
-    """Return with which two bytes these characters begin: each first one, and what finds it before a second one."""
+    """Return the bytes that these characters begin with in UTF-8: each first one, and what finds it with a second."""
     seconds: dict[int, set[int]] = {}
     for first, last in re.findall("(.)-(.)", SCRIPTS + WIDE):
-        # As many characters as have their last byte of UTF-8 alone for themselves have the first two in common.
-        for number in {*range(ord(first) & ~63, ord(last) + 1, 64)}:
+        # The 64 characters from a multiple of 64 on differ in their last byte alone, which is the third or the fourth.
+        for number in range(ord(first) & ~63, ord(last) + 1, 64):
             lead, second, *_ = chr(number).encode("utf-8", "surrogatepass")
             seconds.setdefault(lead, set()).add(second)
     return [
