@@ -8,11 +8,14 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rltracer_sqlite.index.database import finish_writing, open_for_writing
 from rltracer_sqlite.index.refresh import Refreshed, refresh_run
 from rltracer_sqlite.index.runs import ensure_run, set_success
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Source
+from rltracer_sqlite.stopping import Stopped
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+]+Z?")
 
@@ -34,6 +37,18 @@ def index(
         return refresh_run(connection, source, root, run_id, **options)
     finally:
         finish_writing(connection)
+
+
+def stopped_after(commits: int, database: Path, root: Path) -> None:
+    """Index, and stop after so many commits in the middle of the reading."""
+    left = iter(range(1, commits))
+
+    def stop(*_: int) -> None:
+        if next(left, None) is None:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        index(database, root, progress=stop)
 
 
 def copied(made: Path, here: Path) -> Path:
@@ -70,64 +85,41 @@ def value(database: Path, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
     return only
 
 
-def without_rewarded_steps(database: Path) -> None:
-    """Make an index what it was before it counted the trajectories of a step that have a reward."""
+# What each migration from the second on has brought into an index, and how that is taken out again.
+TAKEN_OUT = {
+    "m002_tools": """
+        drop view tool_use;
+        drop index trajectories_tools;
+        alter table trajectories drop column tools;
+    """,
+    "m003_rewarded": """
+        drop view prompt_pass_rates;
+        alter table prompt_groups drop column rewarded;
+        create view prompt_pass_rates as select 1 as run_id;
+    """,
+    "m004_run_problems": "drop view run_problems;",
+    "m005_rewarded_steps": "alter table steps drop column rewarded;",
+}
+
+
+def made_before(migration: str, database: Path) -> None:
+    """Make an index what it was before this migration and those that came after it."""
+    names = list(TAKEN_OUT)
+    kept = names.index(migration)
     connection = sqlite3.connect(database)
+    for name in reversed(names[kept:]):
+        if name == "m005_rewarded_steps":
+            without_rewarded_in_views(connection)
+        connection.executescript(TAKEN_OUT[name])
+        connection.execute("delete from _sqlite_migrations where name = ?", (name,))
+    connection.execute(f"pragma user_version = {kept + 1}")
+    connection.commit()
+    connection.close()
+
+
+def without_rewarded_in_views(connection: sqlite3.Connection) -> None:
+    """Make the views what they were before they had that column."""
     for view in ("step_summary", "prompt_pass_rates"):
         [(made,)] = connection.execute("select sql from sqlite_master where name = ?", (view,))
         connection.execute(f"drop view {view}")
         connection.execute(made.replace("    cast(sum(g.rewarded) as integer) as rewarded,\n", ""))
-    connection.executescript(
-        """
-        alter table steps drop column rewarded;
-        delete from _sqlite_migrations where name = 'm005_rewarded_steps';
-        pragma user_version = 4;
-        """
-    )
-    connection.close()
-
-
-def without_run_problems(database: Path) -> None:
-    """Make an index what it was before it had the view of problems with their runs."""
-    without_rewarded_steps(database)
-    connection = sqlite3.connect(database)
-    connection.executescript(
-        """
-        drop view run_problems;
-        delete from _sqlite_migrations where name = 'm004_run_problems';
-        pragma user_version = 3;
-        """
-    )
-    connection.close()
-
-
-def without_rewarded(database: Path) -> None:
-    """Make an index what it was before it counted the trajectories of a group that have a reward."""
-    without_run_problems(database)
-    connection = sqlite3.connect(database)
-    connection.executescript(
-        """
-        drop view prompt_pass_rates;
-        alter table prompt_groups drop column rewarded;
-        create view prompt_pass_rates as select 1 as run_id;
-        delete from _sqlite_migrations where name = 'm003_rewarded';
-        pragma user_version = 2;
-        """
-    )
-    connection.close()
-
-
-def without_tools(database: Path) -> None:
-    """Make an index what it was before it had the names of tools."""
-    without_rewarded(database)
-    connection = sqlite3.connect(database)
-    connection.executescript(
-        """
-        drop view tool_use;
-        drop index trajectories_tools;
-        alter table trajectories drop column tools;
-        delete from _sqlite_migrations where name = 'm002_tools';
-        pragma user_version = 1;
-        """
-    )
-    connection.close()

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.sources.prime_rl import scan
-from rltracer_sqlite.stopping import Stopped
 from tests.counting import are_counted
-from tests.indexing import dump, index, rows, value
+from tests.indexing import dump, index, rows, stopped_after, value
 from tests.layouts import append, line, message, trace
 
 STEPS = "rollouts/step_{}/train/{}/traces.jsonl"
@@ -80,17 +79,9 @@ def test_where_a_label_that_comes_late_changes_the_rule(run: Path, database: Pat
     assert rows(database, "select step, scored from steps order by step") == [(1, 0), (2, 20)]
 
 
-def stopped_after(commits: int, database: Path, run: Path) -> None:
-    """Index, and stop after so many commits in the middle of a file."""
-    left = [commits]
-
-    def stop(*_: int) -> None:
-        left[0] -= 1
-        if not left[0]:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        index(database, run, progress=stop)
+def stopped(commits: int, database: Path, run: Path) -> None:
+    """Index, and stop after so many commits, in the middle of a file."""
+    stopped_after(commits, database, run)
     are_counted(database)
     assert value(database, "select count(*) from shards where state = 'reading'") == 1
 
@@ -98,7 +89,7 @@ def stopped_after(commits: int, database: Path, run: Path) -> None:
 @pytest.mark.parametrize("commits", [1, 4, 9])
 def test_what_was_stopped_ends_as_if_it_had_not_been(run: Path, tmp_path: Path, commits: int) -> None:
     whole, database = tmp_path / "whole.sqlite", tmp_path / "x.sqlite"
-    stopped_after(commits, database, run)
+    stopped(commits, database, run)
     index(database, run)
     index(whole, run)
     assert dump(database) == dump(whole)
@@ -107,11 +98,11 @@ def test_what_was_stopped_ends_as_if_it_had_not_been(run: Path, tmp_path: Path, 
 def test_what_came_is_known_not_to_be_read_to_its_end(run: Path, database: Path) -> None:
     index(database, run)
     append(run / STEPS.format(2, "all"), *[record(1000 + number) for number in range(30)])
-    stopped_after(1, database, run)
+    stopped(1, database, run)
 
 
 def test_what_an_earlier_version_left_uncounted_is_counted_before_it_goes_on(run: Path, database: Path) -> None:
-    stopped_after(2, database, run)
+    stopped(2, database, run)
     connection = sqlite3.connect(database)
     connection.executescript(
         """
@@ -120,4 +111,4 @@ def test_what_an_earlier_version_left_uncounted_is_counted_before_it_goes_on(run
         """
     )
     connection.close()
-    stopped_after(1, database, run)
+    stopped(1, database, run)

@@ -12,7 +12,7 @@ from rltracer_sqlite import RLTracer, list_runs
 from tests.commands import indexed as index_runs
 from tests.commands import rltracer
 from tests.export_runs import indexed, rollout, write_steps
-from tests.indexing import dump, rows, without_rewarded_steps
+from tests.indexing import dump, made_before, rows
 from tests.plugin.conftest import get
 from tests.plugin.html import words
 
@@ -126,7 +126,7 @@ async def test_an_index_from_before_says_it_as_well_and_counts_its_steps_when_it
     asked += [["runs", database], ["inspect", database, "--json"]]
     made, shown = [rows(database, sql) for sql in counts], [rltracer(*one) for one in asked]
     assert {one.returncode for one in shown} == {0}
-    without_rewarded_steps(database)
+    made_before("m005_rewarded_steps", database)
     before = dump(database)
     assert not any("sum(g.rewarded) as" in line for line in before)
     assert [rltracer(*one) for one in asked] == shown

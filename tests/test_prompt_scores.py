@@ -10,7 +10,7 @@ import pytest
 from rltracer_sqlite import RLTracer, Trajectory
 from tests.commands import inspected
 from tests.export_runs import indexed, rollout, write_steps
-from tests.indexing import index, rows, without_rewarded
+from tests.indexing import index, made_before, rows
 
 
 class Foreign:
@@ -92,7 +92,7 @@ def test_an_index_from_before_the_mean_reward_of_a_prompt_gets_it_without_readin
     groups = "select id, rewarded from prompt_groups order by id"
     before = rows(database, groups)
     assert rows(database, kept) == [("6 * 7?", pytest.approx(2 / 3)), ("Other?", None)]
-    without_rewarded(database)
+    made_before("m003_rewarded", database)
     assert inspected(database, "--step", "1").returncode == 0
     with RLTracer(database) as tracer:
         assert [one.reward_mean for one in tracer.step(1).prompts()] == [0.5]

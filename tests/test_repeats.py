@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.sources.prime_rl import scan
-from rltracer_sqlite.stopping import Stopped
 from tests.commands import indexed, rltracer
-from tests.indexing import dump, index, rows, value
+from tests.indexing import dump, index, rows, stopped_after, value
 from tests.layouts import append, line, message, trace
 from tests.table_rows import CONTEXT, write_parquet
 
@@ -89,15 +88,8 @@ def test_a_reading_that_is_stopped_ends_as_one_that_is_not(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
     monkeypatch.setattr(scan, "COMMIT_RECORDS", 3)
-    whole, database, left = tmp_path / "whole.sqlite", tmp_path / "x.sqlite", [commits]
-
-    def stop(*_: int) -> None:
-        left[0] -= 1
-        if not left[0]:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        index(database, run, progress=stop)
+    whole, database = tmp_path / "whole.sqlite", tmp_path / "x.sqlite"
+    stopped_after(commits, database, run)
     index(database, run)
     index(whole, run)
     ended, undisturbed = ([row for row in dump(one) if "sqlite_stat" not in row] for one in (database, whole))
@@ -217,15 +209,7 @@ def test_fields_are_counted_once_after_a_reading_that_was_stopped(
     run: Path, database: Path, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
     monkeypatch.setattr(scan, "COMMIT_RECORDS", 3)
-    left = [commits]
-
-    def stop(*_: int) -> None:
-        left[0] -= 1
-        if not left[0]:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        index(database, run, progress=stop)
+    stopped_after(commits, database, run)
     counted = value(database, "select trajectories from fields where path = 'rewards.r.score'")
     assert counted == value(database, "select count(*) from trajectories")
 

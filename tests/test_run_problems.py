@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.commands import indexed
 from tests.export_runs import rollout, write_steps
-from tests.indexing import dump, index, rows, without_run_problems
+from tests.indexing import dump, index, made_before, rows
 from tests.layouts import append
 
 FOUND = "select run_id, run, step, file, line, reason, problem_id from run_problems order by problem_id"
@@ -34,7 +34,7 @@ def test_an_index_from_before_gets_it_when_it_is_written_to_next(tmp_path: Path)
     database, run = make(tmp_path)
     found, view = rows(database, FOUND), "select sql from sqlite_master where name = 'run_problems'"
     made = rows(database, view)
-    without_run_problems(database)
+    made_before("m004_run_problems", database)
     assert not any("run_problems" in line for line in dump(database))
     index(database, run)
     assert (rows(database, view), rows(database, FOUND)) == (made, found)

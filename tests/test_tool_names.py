@@ -17,7 +17,7 @@ from rltracer_sqlite.sources.prime_rl.called import written_names
 from rltracer_sqlite.sources.prime_rl.record_types import Message
 from rltracer_sqlite.tool_names import LONGEST_NAME, MOST_NAMES, called_tools, kept_names, names_json, names_of
 from tests.commands import inspected
-from tests.indexing import index, rows, without_tools
+from tests.indexing import index, made_before, rows
 from tests.layouts import append, message, node, spaced_line, trace, v0_row
 
 FILE = Path("rollouts") / "step_1" / "train" / "all" / "traces.jsonl"
@@ -119,7 +119,7 @@ def test_an_index_from_before_is_read_as_it_is_and_filled_by_the_next_indexing(t
     index(database, root)
     kept = "select id, uid, tools from trajectories order by id"
     before = rows(database, kept)
-    without_tools(database)
+    made_before("m002_tools", database)
     assert inspected(database, "--trajectory", "1").returncode == 0
     assert index(database, root).read_shards == 2
     assert rows(database, kept) == before
@@ -131,7 +131,7 @@ def test_an_index_from_before_the_names_of_sealed_files_gets_them_too(tmp_path: 
     root, database = write_run(tmp_path / "run"), tmp_path / "x.sqlite"
     index(database, root)
     before = rows(database, "select path, file from shards order by id")
-    without_tools(database)
+    made_before("m002_tools", database)
     with sqlite3.connect(database) as connection:
         connection.execute("alter table shards drop column file")
     connection.close()

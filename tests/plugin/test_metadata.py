@@ -11,7 +11,7 @@ from datasette.app import Datasette
 
 from datasette_rltracer.indexes import is_rollout_index
 from rltracer_sqlite.metadata import datasette_metadata
-from tests.indexing import without_tools
+from tests.indexing import made_before
 
 from .conftest import get
 
@@ -122,7 +122,7 @@ async def test_what_decides_stands_first(datasette):
 
 
 async def test_an_index_from_before_the_names_of_tools_is_shown_as_it_is(folder):
-    without_tools(folder / "run.sqlite")
+    made_before("m002_tools", folder / "run.sqlite")
     old = Datasette([str(folder / "run.sqlite")])
     pages = {
         "run/1": "Steps",
