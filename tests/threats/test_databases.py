@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -22,9 +21,8 @@ from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRu
 from rltracer_sqlite.index.database import IndexFileError, open_for_writing, open_index
 from rltracer_sqlite.roots import Roots
 from tests.commands import indexed, inspected, sentence
-from tests.indexing import index
+from tests.indexing import copied
 from tests.interrupts import TAKE_INTERRUPTS
-from tests.plugin.conftest import traces, write_run
 
 ENDLESS = "with recursive n(i) as (values (1) union all select i + 1 from n)"
 PAGES = (
@@ -35,23 +33,10 @@ PAGES = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    write_run(folder / "run", traces())
-    index(folder / "run.sqlite", folder / "run")
-    return folder
-
-
 @pytest.fixture
-def place(made: Path, tmp_path: Path) -> Path:
+def place(usual: Path, tmp_path: Path) -> Path:
     """Return a folder with a run and its index, to be changed."""
-    shutil.copytree(made, tmp_path / "copy")
-    connection = sqlite3.connect(tmp_path / "copy" / "run.sqlite")
-    with connection:
-        connection.execute("update runs set root = ?", (str(tmp_path / "copy" / "run"),))
-    connection.close()
-    return tmp_path / "copy"
+    return copied(usual, tmp_path / "copy")
 
 
 def change(database: Path, *statements: str) -> None:
