@@ -25,8 +25,7 @@ from rltracer_sqlite.search.shard_texts import Row, ShardTexts, Text
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
 from tests.indexing import index, rows, value
 from tests.interrupts import TAKE_INTERRUPTS
-from tests.test_search import found, said, text
-from tests.test_search import write as write_step
+from tests.searching import found, said, text, write_step
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 STEPS, EACH = 4, 5
