@@ -14,8 +14,9 @@ from tests.commands import indexed as index
 from tests.commands import rltracer, sentence
 from tests.indexing import rows
 from tests.layouts import append, message, seal, trace
+from tests.table_answers import ms_swift, verl
+from tests.table_conversations import chat
 from tests.table_rows import write_lines
-from tests.table_samples import chat, ms_swift, verl
 from tests.token_layouts import export_line, question, write_tokenizer
 
 GOOD = trace([message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0})

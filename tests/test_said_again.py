@@ -13,7 +13,7 @@ from rltracer_sqlite.sources.prime_rl import scan
 from tests.commands import indexed, rltracer
 from tests.indexing import index, rows, value
 from tests.layouts import append, message, trace
-from tests.table_samples import nemo_gym
+from tests.table_conversations import nemo_gym
 
 TRACES = "rollouts/step_1/train/all/traces.jsonl"
 INPUTS: dict[str, object] = {"responses_create_params": {"input": []}}

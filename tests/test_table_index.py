@@ -15,8 +15,9 @@ from rltracer_sqlite.adapter import IndexedAdapter
 from rltracer_sqlite.model import RLTracer
 from rltracer_sqlite.sources import source_for
 from tests.indexing import index, rows, value
+from tests.table_answers import verl
 from tests.table_rows import CONTEXT, Row, write_lines, write_parquet
-from tests.table_samples import SAMPLES, verl
+from tests.table_samples import SAMPLES
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from rltracer_sqlite.sources.prime_rl.token_scan import LEAST_UNMARKED
 from rltracer_sqlite.stopping import Stopping
 from tests.commands import Done, indexed
 from tests.indexing import rows, value
-from tests.table_samples import open_instruct, write_lines
+from tests.table_answers import open_instruct
+from tests.table_rows import write_lines
 from tests.token_layouts import export_line, micro_batch, question, write_bin, write_tokenizer
 
 SHARD = "rollouts/step_0/rank_0.bin"

@@ -15,7 +15,7 @@ from datasette.app import Datasette
 
 from tests.commands import Done, indexed, rltracer
 from tests.layouts import append, message, seal, trace
-from tests.table_samples import trl_text
+from tests.table_answers import trl_text
 
 PATIENCE = 60  # seconds; what waits for a pipe waits for ever
 pytestmark = pytest.mark.threat("T1")
