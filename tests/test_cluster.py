@@ -18,12 +18,17 @@ from rltracer_sqlite.sources.prime_rl import scan as scanning
 from tests.indexing import dump, index, rows, value
 from tests.layouts import append, message, trace
 
-distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 ONE = "rollouts/step_1/train/all/traces.jsonl"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def distributed() -> Any:
+    """Import it as late as here: whoever collects the tests would wait for it."""
+    return pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+
 @pytest.fixture(scope="module")
-def workers() -> Iterator[Any]:
+def workers(distributed: Any) -> Iterator[Any]:
     """A cluster of two processes."""
     settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**settings, silence_logs="CRITICAL") as running:
@@ -69,7 +74,7 @@ def test_the_database_is_the_same_when_a_worker_is_killed_in_the_middle(
 
 
 def test_a_part_that_ends_every_worker_fails_its_shard_only(
-    run: Path, workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    distributed: Any, run: Path, workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit = cluster.Cluster._submit
 
@@ -116,7 +121,9 @@ class Scaling(io.StringIO):
         self.workers.scale(1)
 
 
-def test_waiting_for_workers_is_told_once(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_workers_is_told_once(
+    distributed: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cluster, "PATIENT_SECONDS", 0.1)
     settings = {"n_workers": 0, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**settings, silence_logs="CRITICAL", protocol="tcp") as empty:
@@ -151,7 +158,7 @@ def waited(future: LateFuture) -> bytes:
     return waiting._awaited(future)  # type: ignore[arg-type]
 
 
-def test_what_ends_as_its_time_is_up_counts_as_it_ended() -> None:
+def test_what_ends_as_its_time_is_up_counts_as_it_ended(distributed: Any) -> None:
     assert waited(LateFuture("finished")) == b"found"
     for error in (distributed.KilledWorker("scan", FakeWorker(), 3), TimeoutError("of the task")):
         with pytest.raises(type(error)) as raised:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rltracer_sqlite.sources import remote_file, remote_requests
-
-if TYPE_CHECKING:
-    from tests.remote.s3_server import S3Server  # which skips where there is no moto
+from tests.remote.s3_server import S3Server
 
 PIECE = 64 << 10
 
@@ -18,8 +15,8 @@ PIECE = 64 << 10
 @pytest.fixture(scope="session")
 def server() -> Iterator[S3Server]:
     """The server of all tests of a process: file systems of s3fs are kept, and each keeps the address it began with."""
-    from tests.remote.s3_server import S3Server
-
+    for name in ("s3fs", "moto"):
+        pytest.importorskip(name, reason=f"{name} is not installed: pip install 'datasette-rltracer[remote-test]'")
     server = S3Server()
     yield server
     server.stop()

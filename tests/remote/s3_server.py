@@ -9,14 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
-pytest.importorskip("s3fs", reason="s3fs is not installed: pip install 'datasette-rltracer[remote-test]'")
-pytest.importorskip("moto", reason="moto is not installed: pip install 'datasette-rltracer[remote-test]'")
-
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
-
 from tests.serving import PATIENCE
 
 BUCKET = "runs"
@@ -39,6 +31,10 @@ class S3Server:
     """A bucket called "runs" behind `endpoint`. `fault` may answer a request in place of the server."""
 
     def __init__(self) -> None:
+        # Imported as late as here: whoever collects the tests would wait for it.
+        from moto.server import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import make_server
+
         self.app = DomainDispatcherApplication(create_backend_app)
         self.requests: list[Request] = []
         self.fault: Fault | None = None
