@@ -88,6 +88,18 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanning, "COMMIT_RECORDS", 16)
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the processes from one that has imported what they need: each would import it anew.
+
+    This one may not be forked where it has threads, as a worker of pytest-xdist has.
+    """
+    if os.name == "posix":
+        get_context("forkserver").set_forkserver_preload([__name__])
+        monkeypatch.setattr(parallel, "_start_method", lambda: "forkserver")
+
+
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", RUNS)
 def test_the_database_is_the_same_with_any_number_of_jobs(name: str, tmp_path: Path) -> None:
     RUNS[name](run := tmp_path / "run")
@@ -99,6 +111,7 @@ def test_the_database_is_the_same_with_any_number_of_jobs(name: str, tmp_path: P
     assert value(tmp_path / "1.sqlite", "select count(*) from trajectories")
 
 
+@pytest.mark.usefixtures("forked")
 def test_growing_and_rewriting_are_the_same_too(tmp_path: Path) -> None:
     odd_lines(run := tmp_path / "run")
     for processes in (1, 2):
@@ -142,6 +155,7 @@ def test_processes_may_be_started_in_any_way(
     assert dump(tmp_path / "2.sqlite") == dump(tmp_path / "1.sqlite")
 
 
+@pytest.mark.usefixtures("forked")
 def test_findings_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "MOST_BUFFERED", 4000)
     append(tmp_path / "run" / ONE, *records(300))
@@ -158,6 +172,7 @@ def test_findings_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     assert 0 < most < 3 * 4000
 
 
+@pytest.mark.usefixtures("forked")
 @posix
 def test_a_killed_process_fails_one_shard_and_the_next_refresh_reads_it(tmp_path: Path) -> None:
     run, whole, database = tmp_path / "run", tmp_path / "whole.sqlite", tmp_path / "x.sqlite"
@@ -191,6 +206,7 @@ class OddSource(PrimeRLSource):
             yield one
 
 
+@pytest.mark.usefixtures("forked")
 def test_an_error_in_the_code_is_told_with_its_place(tmp_path: Path) -> None:
     append(tmp_path / "run" / ONE, *records(30), *records(1, "broken"))
     with pytest.raises(RuntimeError, match="KeyError: 'a bug'") as raised:
