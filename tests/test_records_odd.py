@@ -83,7 +83,7 @@ def test_every_row_of_an_odd_line_can_be_indexed_twice_and_loaded(odd: tuple[Pat
     first = rows(folder / "x.sqlite", "select id, uid from trajectories order by id")
     assert len(first) > 1.9 * len(lines)  # nearly every odd line is still a trajectory
     adapter = open_run(folder / "x.sqlite")
-    for identity, _ in first:
+    for identity in [identity for identity, uid in first if not uid.startswith("good-")]:
         loaded = adapter.load_trajectory(identity)
         json.dumps([loaded.messages, loaded.metadata, loaded.branches, loaded.tools], ensure_ascii=False).encode()
     adapter.close()
