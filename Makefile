@@ -18,8 +18,9 @@ $(VENV)/installed-test: $(VENV)/installed
 demo: $(VENV)/installed
 	$(BIN)/rltracer demo $(DEMO)
 
+# With bytecode, also where the environment has none written: each command that a test starts would compile it all anew.
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -q -n auto $(TESTS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto $(TESTS)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
