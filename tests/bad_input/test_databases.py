@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rltracer_sqlite.index.soundness import odd_structure
 from tests.bad_input.conftest import FILE
 from tests.commands import indexed, inspected, sentence, sentence_beside
 
@@ -111,3 +112,13 @@ def test_a_database_from_somebody_else_leads_nowhere(database: Path, change: str
         connection.execute(change)
     connection.close()
     assert expected in sentence_beside(inspected(database, "--trajectory", 1))
+
+
+def test_an_index_is_known_to_be_sound_without_preparing_its_views(database: Path) -> None:
+    asked: list[str] = []
+    connection = sqlite3.connect(database)
+    connection.set_trace_callback(asked.append)
+    assert odd_structure(connection) is None
+    connection.close()
+    assert asked
+    assert not any("table_list" in statement for statement in asked)

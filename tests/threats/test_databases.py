@@ -53,6 +53,12 @@ def view(table: str, body: str) -> tuple[str, str]:
 ODD: dict[str, tuple[tuple[str, ...], str]] = {
     "an endless view": (view("fields", f"{ENDLESS} select away.*, i from away, n"), "fields is no plain table"),
     "a view of runs": (view("runs", "select * from away"), "runs is no plain table"),
+    "a view in other letters": (view("RUNS", "select * from away"), "runs is no plain table"),
+    "a view that takes rows": (
+        (*view("steps", "select * from away"),
+         "create trigger t instead of insert on steps begin insert into prompts (id) values (1); end"),
+        "steps is no plain table",
+    ),
     "a virtual table": (
         ("drop table annotations", "create virtual table annotations using fts5(trajectory_id)"),
         "annotations is no plain table",
