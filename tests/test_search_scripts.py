@@ -23,7 +23,7 @@ from rltracer_sqlite.search.refresh import text_follower
 from tests.commands import indexed, rltracer
 from tests.indexing import index, value
 from tests.layouts.records import message, trace
-from tests.test_search import found, said, text, write
+from tests.searching import found, said, text, write_step
 
 SAID = {
     "chinese": "请数一数下面代码的行数，再估算GPU显存。",
@@ -71,7 +71,7 @@ ASKED = [
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an index with its full text, of a trajectory for each script."""
     folder = tmp_path_factory.mktemp("scripts")
-    write(folder / "run", [said(words, id=name) for name, words in SAID.items()])
+    write_step(folder / "run", [said(words, id=name) for name, words in SAID.items()])
     index(folder / "x.sqlite", folder / "run")
     text(folder / "x.sqlite", folder / "run")
     return folder / "x.sqlite"
@@ -151,7 +151,7 @@ def as_earlier_versions_made_it(database: Path) -> None:
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """Return an index whose full text was made by an earlier version."""
-    write(tmp_path / "run", [trace([message("user", "うるう年 once")], id="one")])
+    write_step(tmp_path / "run", [trace([message("user", "うるう年 once")], id="one")])
     index(tmp_path / "x.sqlite", tmp_path / "run")
     text(tmp_path / "x.sqlite", tmp_path / "run")
     as_earlier_versions_made_it(tmp_path / "x.sqlite")
@@ -182,7 +182,7 @@ def by_rebuilding(old: Path) -> None:
 
 @pytest.mark.parametrize("way", [by_command, by_watching, by_rebuilding], ids=lambda way: way.__name__)
 def test_it_is_made_anew_whole(old: Path, way: Callable[[Path], Any]) -> None:
-    write(old.parent / "run", [trace([message("user", "平年 twice")], id="two")], mode="a")
+    write_step(old.parent / "run", [trace([message("user", "平年 twice")], id="two")], mode="a")
     index(old, old.parent / "run")
     way(old)
     with closing(sqlite3.connect(old)) as connection:
@@ -193,7 +193,7 @@ def test_it_is_made_anew_whole(old: Path, way: Callable[[Path], Any]) -> None:
 
 def test_a_text_is_cut_where_sqlite_takes_in_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_texts, "LONGEST_TEXT", 2_000)
-    write(tmp_path / "run", [said("数一行" * 1_000, id="long"), said("ш" * 1_500 + " ж", id="also")])
+    write_step(tmp_path / "run", [said("数一行" * 1_000, id="long"), said("ш" * 1_500 + " ж", id="also")])
     index(tmp_path / "x.sqlite", tmp_path / "run")
     done = text(tmp_path / "x.sqlite", tmp_path / "run")
     assert (done.unreadable, done.searchable, done.bytes) == (0, 2, 9_000 + 3_003 + 14)
