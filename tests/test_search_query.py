@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rltracer_sqlite.search import QueryError, best_snippet, find_matches, full_text_query
+from rltracer_sqlite.search import QueryError, best_snippet, find_matches, full_text_query, snippets
 from rltracer_sqlite.search.query import LONGEST_QUERY
+
+TYPED = (
+    "a", '"a b"', '"a b" OR "b c"', "a c", "b NOT länger", "NEAR(a c, 3)", "NEAR(a b) OR c", "l*", "数一 a", '"b c" a*',
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -101,6 +105,31 @@ def test_matches_are_where_the_words_are(text: str, typed: str, found: list[str]
 def test_only_texts_that_match_as_a_whole_have_matches() -> None:
     one, other = find_matches(["alpha beta", "alpha"], full_text_query("alpha beta"))
     assert (len(one), other) == (2, [])
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", "länger", "\n", "x" * 30, "数一数", "NEAR(", '"']), max_size=120),
+    st.sampled_from(TYPED),
+)
+def test_a_long_text_has_the_matches_of_one_that_is_looked_at_as_a_whole(words: list[str], typed: str) -> None:
+    text, query = " ".join(words), full_text_query(typed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snippets, "STRETCH", 10_000)
+        [whole] = find_matches([text], query)
+        patch.setattr(snippets, "STRETCH", 60)
+        patch.setattr(snippets, "OVERLAP", 50)
+        assert find_matches([text], query) == [whole]
+
+
+def test_a_long_text_of_one_word_takes_no_more_for_each_of_its_matches() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        looked_at: list[int] = []
+        marks = snippets._marks
+        patch.setattr(snippets, "_marks", lambda marked, text: looked_at.append(len(text)) or marks(marked, text))
+        [found] = find_matches(["port " * 40_000], full_text_query("port"))
+    assert (len(found), found[0], found[-1]) == (40_000, (0, 4), (199_995, 199_999))
+    assert max(looked_at) <= snippets.STRETCH + snippets.OVERLAP + 100
+    assert sum(looked_at) < 250_000
 
 
 @given(st.lists(st.sampled_from(["word", "match", "länger", "\n", "x" * 70]), max_size=200), st.integers(20, 400))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -15,6 +15,12 @@ from .characters import PIECES, TOKENIZER, apart
 OPEN, CLOSE, APART = "\x02", "\x03", "\x1f"
 SAFE = str.maketrans(dict.fromkeys((OPEN, CLOSE, APART, "\0"), " "))
 SNIPPET_CHARACTERS = 320
+# FTS5 copies all of a text for each mark that it makes in it: a long text is looked at in stretches, which overlap so
+# that what matches lies in one of them as a whole.
+STRETCH, OVERLAP = 16_384, 2_048  # characters
+# What a question as `full_text_query` writes it looks for: phrases, each alone or NEAR others.
+PHRASE = r'"(?:[^"]|"")*"\*?'
+LOOKED_FOR = re.compile(rf"NEAR\((?:{PHRASE}|[^\"()])*\)|{PHRASE}")
 
 
 @dataclass(frozen=True)
@@ -27,22 +33,58 @@ class Snippet:
 
 
 def find_matches(texts: Sequence[str], query: str) -> list[list[tuple[int, int]]]:
-    """Return for each text the (start, end) of what a FTS5 query matches in it; [] where it does not match.
+    """Return for each text the (start, end) of what a query of `full_text_query` matches in it; [] where it does not.
 
     Costs about as much time as indexing the texts, some 20 ms for a million characters, and ten times that for as many
-    that are words of their own.
+    that are words of their own, or where every second word is one that is looked for.
     """
     found: list[list[tuple[int, int]]] = [[] for _ in texts]
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(f'create virtual table found using fts5(body, tokenize="{TOKENIZER}")')
-        rows = ((number, apart(text.translate(SAFE), APART)) for number, text in enumerate(texts))
-        connection.executemany("insert into found (rowid, body) values (?, ?)", rows)
+        _fill(connection, enumerate(texts))
         marked = connection.execute(
-            "select rowid, highlight(found, 0, ?, ?) from found where found match ?", (OPEN, CLOSE, query)
-        )
+            """
+            select rowid, iif(length(body) > ?, null, highlight(found, 0, ?, ?)) from found where found match ?
+            """,
+            (STRETCH + OVERLAP, OPEN, CLOSE, query),
+        ).fetchall()
         for number, text in marked:
-            found[number] = _marks(text, texts[number])
+            found[number] = _marks(text, texts[number]) if text else _matches_of_long(connection, texts[number], query)
     return found
+
+
+def _fill(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
+    connection.execute("drop table if exists found")
+    connection.execute(f'create virtual table found using fts5(body, tokenize="{TOKENIZER}")')
+    rows = ((number, apart(text.translate(SAFE), APART)) for number, text in texts)
+    connection.executemany("insert into found (rowid, body) values (?, ?)", rows)
+
+
+def _matches_of_long(connection: sqlite3.Connection, text: str, query: str) -> list[tuple[int, int]]:
+    """Return what is looked for in a text that matches as a whole, as no stretch of it may."""
+    stretches = dict(_stretches(text))
+    _fill(connection, stretches.items())
+    marked = connection.execute(
+        "select rowid, highlight(found, 0, ?, ?) from found where found match ?",
+        (OPEN, CLOSE, " OR ".join(LOOKED_FOR.findall(query))),
+    )
+    matches = (
+        (start + first, start + last) for start, marks in marked for first, last in _marks(marks, stretches[start])
+    )
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(matches):
+        if merged and first < merged[-1][1]:
+            first, last = merged[-1][0], max(merged.pop()[1], last)
+        merged.append((first, last))
+    return merged
+
+
+def _stretches(text: str) -> Iterator[tuple[int, str]]:
+    """Yield overlapping stretches of a text with their places; none begins or ends within a word, if it can be."""
+    start = 0
+    while start < len(text):
+        following = _between_words(text, start + STRETCH, 1)
+        yield start, text[start : _between_words(text, following + OVERLAP, 1)]
+        start = following
 
 
 def _marks(marked: str, text: str) -> list[tuple[int, int]]:
