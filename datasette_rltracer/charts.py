@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_rows, load_spec, plan_query
 from rltracer_sqlite.charts.data import Span, finite, span_query
-from rltracer_sqlite.charts.gaps import stretches, unread_windows
+from rltracer_sqlite.charts.figure import Figure
+from rltracer_sqlite.charts.gaps import unread_windows
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
 from rltracer_sqlite.charts.unread import Unread, drawn_words, unread_of, unread_query
@@ -123,15 +124,14 @@ async def chart_json(datasette: Datasette, request: Request) -> Response:
         filters = _filters(request, run["id"])
         chart = _chart(datasette, database, request, filters)
         query, rows = await _rows(datasette, database, chart, filters)
-        unread = await _unread(datasette, database, query)
-        description = await _described(datasette, database, chart, query, rows, unread)
+        figure = await _drawn(datasette, database, chart, query, rows, run["name"])
     except (BadRequest, Forbidden, NotFound) as error:
         return Response.json({"ok": False, "error": str(error)}, status=error.status)
     except QueryInterrupted:
         return Response.json({"ok": False, "error": "its query took longer than sql_time_limit_ms allows"}, status=503)
     may_query = await compat.can_execute_sql(datasette, request.actor, database)
     content = {
-        **chart_content(chart, rows, description, stretches(rows, unread_windows(rows, unread.steps, query.window))),
+        **chart_content(figure),
         "ok": True,
         "window": query.window,
         "links": _links(datasette, database, chart, filters, query),
@@ -160,18 +160,18 @@ async def _unread(datasette: Datasette, database: str, query: Query) -> Unread:
     return Unread([], "", "") if row is None else unread_of(dict(row), query)
 
 
-async def _described(
-    datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]], unread: Unread
-) -> str:
-    """Return a chart in words, with the success rule behind it and how many trajectories that leaves unscored.
-
-    What of the run was not read is said as well.
-    """
-    split = query.parameters["split"]
-    said, scoring = [describe_rows(chart, rows, split)], scoring_query(chart, query)
+async def _drawn(
+    datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]], run: str
+) -> Figure:
+    """Return a chart with its rows in words, the success rule behind it, what is unscored, and what was not read."""
+    split, env = query.parameters["split"], query.parameters["env"]
+    unread, scoring = await _unread(datasette, database, query), scoring_query(chart, query)
+    gaps, basis = unread_windows(rows, unread.steps, query.window), []
     if rows and scoring is not None and (row := (await datasette.execute(database, *scoring)).first()) is not None:
-        said.append(scoring_words(**bounded(row), split=split))
-    return " ".join(filter(None, [*said, drawn_words(chart, unread)]))
+        basis.append(scoring_words(**bounded(row), split=split))
+    basis.append(drawn_words(chart, unread, gaps))
+    words = describe_rows(chart, rows, split)
+    return Figure(chart, rows, words, " ".join(filter(None, basis)), run, (split, env), gaps)
 
 
 def _links(datasette: Datasette, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from rltracer_sqlite.charts import (
     render,
 )
 from rltracer_sqlite.charts.data import Span
+from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.cli import plot
 
 from .index_factory import make_index
@@ -77,7 +78,7 @@ def test_spec_uses_only_columns_of_its_query(connection, chart):
     text = json.dumps(spec)
     made = {name for given in re.findall(r'"as": (?:"|\[)([^]:{}]*)', text) for name in re.findall(r"\w+", given)}
     used = set(re.findall(r'"field": "(\w+)"', text)) | set(re.findall(r"datum\.(\w+)", text))
-    assert used - made - {"value", "label", "stretch"} <= columns
+    assert used - made - {"value", "label", "stretch", "windows"} <= columns
     links = spec["usermeta"]["rltracer"]["rows"]
     assert set(links["filters"].values()) - made <= columns
 
@@ -209,7 +210,7 @@ def test_bundle_is_built_from_the_pinned_versions():
 def test_drawing(connection, chart, theme):
     pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
     rows = draw(connection, chart)
-    spec = render.drawable_spec(chart, rows, "In words: <5 & >3", theme)
+    spec = render.drawable_spec(Figure(chart, rows, "In words: <5 & >3"), theme)
     svg = render.render_svg(spec).decode()
     assert svg.startswith("<svg")
     assert load_spec(chart)["title"]["text"] in svg
@@ -220,7 +221,8 @@ def test_html_loads_nothing_and_hostile_text_stays_text(tmp_path):
     hostile = "</script><script>alert(1)</script><!--"
     path = make_index(tmp_path / "run.sqlite", [{"prompt": hostile, "env": hostile}])
     connection = sqlite3.connect(path)
-    html = render.render_html("difficulty", draw(connection, "difficulty"), hostile).decode()
+    figure = Figure("difficulty", draw(connection, "difficulty"), hostile, hostile, hostile, (hostile,))
+    html = render.render_html(figure).decode()
     connection.close()
     assert "alert(1)</script>" not in html
     assert html.count("</script>") == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.charts import CHARTS, Filters, find_span, plan_query, provide_square_root, read_rows
+from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.cli.bars import TABLES, chart_lines
 from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.index.database import open_index
@@ -67,27 +69,27 @@ def test_in_a_pipe_the_rows_of_the_chart_are_printed(demo: Path, chart: str) -> 
 def test_every_line_of_a_chart_fits_the_terminal(demo: Path, long_run: Path, chart: str, width: int) -> None:
     for index in (demo / "x.sqlite", long_run):
         rows, split = rows_of(index, chart, TABLES[chart].most_windows)
-        lines = list(chart_lines(chart, rows, split, width))
+        lines = list(chart_lines(Figure(chart, rows, "", parts=(split,)), width))
         assert max(map(width_of, lines)) <= width
         assert index == long_run or any("█" in line for line in lines)
 
 
 def test_a_bar_is_as_long_as_its_value(demo: Path) -> None:
     rows, split = rows_of(demo / "x.sqlite", "pass_rate")
-    first, head, *lines = chart_lines("pass_rate", rows, split, 80)
-    assert first == "Pass rate over steps; bars from 0 to 1"
+    first, head, *lines = chart_lines(Figure("pass_rate", rows, "", run="demo", parts=(split,)), 80)
+    assert first == "Pass rate over steps: demo; bars from 0 to 100%"
     assert head.split() == ["eval", "train"]
     train = {row["step_first"]: row["pass_rate"] for row in rows if row["split"] == "train"}
     assert [line.split()[1] for line in lines] == [str(step) for step in train]
     for line, rate in zip(lines, train.values(), strict=True):
         number, bar = line[head.index("train") :].split()
-        assert number == f"{rate:.3f}"
+        assert number == f"{rate:.1%}"
         assert len(bar) == pytest.approx(rate * 26, abs=1)
 
 
 def test_many_steps_are_drawn_in_windows_and_a_reward_below_zero_has_no_bar(long_run: Path) -> None:
     rows, split = rows_of(long_run, "reward", TABLES["reward"].most_windows)
-    lines = list(chart_lines("reward", rows, split, 80))
+    lines = list(chart_lines(Figure("reward", rows, "", parts=(split,)), 80))
     assert sum(line.startswith("  steps 0–4 ") for line in lines) == 2  # of the total, and of the component
     assert next(line for line in lines if line.startswith("  steps 0–4 ")).split()[3] == "-0.412"
 
@@ -96,8 +98,8 @@ def test_in_a_terminal_it_is_drawn_and_said_in_words(demo: Path, monkeypatch: py
     monkeypatch.setenv("COLUMNS", "80")
     done = rltracer("plot", demo / "x.sqlite", "pass-rate", "--split", "train", is_terminal=True)
     shown = done.stdout.splitlines()
-    assert shown[0] == "Pass rate over steps, train; bars from 0 to 1"
-    assert shown[2].split()[:3] == ["step", "1", "0.211"]
+    assert re.fullmatch(r"Pass rate over steps, train: \S+; bars from 0 to 100%", shown[0])
+    assert shown[2].split()[:3] == ["step", "1", "21.1%"]
     assert shown[10].startswith("  Pass rate, train: 21.1% at step 1, 84.2% at")
 
 

@@ -44,29 +44,29 @@ function fitted(spec, rows, width) {
   return spec;
 }
 
-async function draw(content, box, theme) {
+// A line joins rows of one stretch, and is broken where steps between them were not read.
+function datasets(content) {
+  return {rows: content.rows.map((row, place) => ({...row, stretch: content.stretches[place] ?? 0})), gaps: content.gaps};
+}
+
+async function viewOf(spec, content, theme, options) {
   const {View, parse, compile, expressionInterpreter} = await vega();
-  const spec = fitted(structuredClone(content.spec), content.rows, box.clientWidth);
-  delete spec.title; // the page has it as a heading
-  // A line joins rows of one stretch, and is broken where steps between them were not read.
-  const rows = content.rows.map((row, place) => ({...row, stretch: content.stretches[place] ?? 0}));
-  Object.assign(spec, {
-    background: "transparent",
-    config: content.themes[theme].config,
-    datasets: {rows},
-    description: content.description,
-  });
-  const compiled = compile(spec).spec;
-  const view = new View(parse(compiled, null, {ast: true}), {
-    container: box,
+  const {config} = content.themes[theme];
+  Object.assign(spec, {config, datasets: datasets(content), description: content.description});
+  const view = new View(parse(compile(spec).spec, null, {ast: true}), {
     expr: expressionInterpreter,
-    hover: true,
     logLevel: 1, // errors; a panel in which a series is missing has an empty layer, which Vega would warn of
-    renderer: "svg",
-    tooltip: showTip,
+    ...options,
   });
   await view.runAsync();
   return view;
+}
+
+async function draw(content, box, theme) {
+  const spec = fitted(structuredClone(content.spec), content.rows, box.clientWidth);
+  delete spec.title; // the page has it as a heading
+  spec.background = "transparent";
+  return viewOf(spec, content, theme, {container: box, hover: true, renderer: "svg", tooltip: showTip});
 }
 
 const tip = element("div", {className: "rltracer-tip", hidden: true});
@@ -121,10 +121,12 @@ function save(name, blob) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// A picture on its own has no page behind it, so it gets the theme's paper.
+// A picture on its own has no page behind it, so it gets the theme's paper, a title, and beneath that what it rests on.
 async function download(figure, content, kind) {
-  const {view} = figure;
-  await view.background(content.themes[themeOf(figure)].background).runAsync();
+  const theme = themeOf(figure);
+  const spec = structuredClone(content.spec);
+  spec.background = content.themes[theme].background;
+  const view = await viewOf(spec, content, theme, {renderer: "none"});
   const name = `${content.chart}.${kind}`;
   if (kind === "svg") {
     save(name, new Blob([await view.toSVG()], {type: "image/svg+xml"}));
@@ -132,7 +134,7 @@ async function download(figure, content, kind) {
     const canvas = await view.toCanvas(2);
     save(name, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")));
   }
-  await view.background("transparent").runAsync();
+  view.finalize();
 }
 
 function table(content) {
@@ -169,7 +171,8 @@ async function show(figure) {
     const {title, about} = content.spec.usermeta.rltracer;
     if (!figure.querySelector("h2")) figure.prepend(element("h2", {textContent: title}), element("p", {textContent: about}));
     if (content.rows.length) await redraw(figure, content, box);
-    figure.append(element("figcaption", {textContent: content.description}), tools(figure, content));
+    if (!figure.querySelector("figcaption")) figure.append(element("figcaption", {textContent: content.description}));
+    figure.append(tools(figure, content));
     if (!content.rows.length) figure.querySelectorAll(".drawing, button").forEach((unneeded) => unneeded.remove());
     else keepFitting(figure, box);
     figure.dataset.state = "drawn";

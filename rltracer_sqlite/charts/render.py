@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cache
 from html import escape
 from importlib.util import find_spec
@@ -12,8 +12,13 @@ from textwrap import wrap
 from typing import Any
 
 from .data import FOLDER, ChartError, load_spec
+from .figure import Figure
+from .gaps import stretches
+from .steps_axis import fit_steps
 
 SUBTITLE_COLUMNS = 100
+# Pixels before the next panel's axis, and per character of the name at the end of a line; and its most characters.
+LABEL_GAP, LABEL_WIDTH, LONGEST_LABEL = 24, 7, 24
 THEMES = ("light", "dark")
 VEGA_LITE = "6.4"  # the version in static/vega.mjs
 FONT = "system-ui, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
@@ -55,35 +60,56 @@ def theme_config(theme: str) -> dict[str, Any]:
         "bar": {"color": colours["category"][0]},
         "rule": {"color": muted, "strokeWidth": 1},
         "text": {"color": ink, "fontSize": 11.5},
-        "style": {"sign": {"color": colours["background"]}},
+        "style": {
+            "sign": {"color": colours["background"]}, "unread": {"color": rule, "opacity": 0.55},
+            "unread_words": {"color": ink, "fontSize": 11},
+        },
     }  # fmt: skip
 
 
-def drawable_spec(
-    chart: str,
-    rows: list[dict[str, Any]],
-    description: str,
-    theme: str = "light",
-    unread: str = "",
-    stretches: Sequence[int] = (),
-) -> dict[str, Any]:
+def chart_spec(figure: Figure) -> dict[str, Any]:
+    """Return the spec of a chart as it suits its rows, under a title that says what no page around it would."""
+    spec = load_spec(figure.chart)
+    spec["title"] = {"text": figure.title, "subtitle": _wrapped([spec["title"]["subtitle"], figure.basis])}
+    encoding = (spec["spec"] if "facet" in spec else spec)["encoding"]
+    if figure.rows and encoding["x"]["title"] == "step":
+        drawn = [(row["step_first"], row["step_last"]) for row in figure.rows]
+        fit_steps(encoding, [*drawn, *((gap.step_first, gap.step_last) for gap in figure.gaps)])
+        if "facet" in spec:
+            longest = max(len(str(row["split"] or "no split")) for row in figure.rows)
+            room = LABEL_GAP + LABEL_WIDTH * min(longest, LONGEST_LABEL)
+            spec["spacing"]["column"] = max(spec["spacing"]["column"], room)
+    return spec
+
+
+def _wrapped(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in wrap(text, SUBTITLE_COLUMNS)]
+
+
+def drawable_spec(figure: Figure, theme: str = "light") -> dict[str, Any]:
     """Return the spec of a chart with its rows, text alternative, colours and background in it.
 
-    What was not read stands beneath its title: a picture has no caption. A line joins rows whose `stretches`, as
-    `gaps.stretches` gives them, are equal.
+    What its figures rest on stands beneath its title: a picture has no caption. No line goes across its gaps.
     """
-    spec = load_spec(chart)
-    if stretches:
-        rows = [{**row, "stretch": stretch} for row, stretch in zip(rows, stretches, strict=True)]
-    if unread:
-        spec["title"]["subtitle"] = [spec["title"]["subtitle"], *wrap(unread, SUBTITLE_COLUMNS)]
-    spec.update(
-        datasets={"rows": rows},
-        description=description,
-        background=_colours()[theme]["background"],
-        config=theme_config(theme),
-    )
-    return spec
+    return chart_spec(figure) | {
+        "datasets": {"rows": _joined(figure), "gaps": _gaps(figure)},
+        "description": figure.description,
+        "background": _colours()[theme]["background"],
+        "config": theme_config(theme),
+    }
+
+
+def _joined(figure: Figure) -> list[dict[str, Any]]:
+    joined = stretches(figure.rows, figure.gaps)
+    return [{**row, "stretch": stretch} for row, stretch in zip(figure.rows, joined, strict=True)]
+
+
+def _gaps(figure: Figure) -> list[dict[str, Any]]:
+    """Return the gaps as rows, each with how many windows share the width of the chart with it."""
+    found = sorted(figure.gaps, key=lambda gap: gap.step_first)
+    steps = [(one["step_first"], one["step_last"]) for one in figure.rows] if found else []
+    spanned = max(last for _, last in steps) - min(steps)[0] + 1 if steps else 0
+    return [{**gap._asdict(), "windows": spanned / (gap.step_last - gap.step_first + 1)} for gap in found]
 
 
 def render_svg(spec: dict[str, Any]) -> bytes:
@@ -106,27 +132,30 @@ def _converter() -> Any:
     return vl_convert
 
 
-def chart_content(
-    chart: str, rows: list[dict[str, Any]], description: str, stretches: Sequence[int] = ()
-) -> dict[str, Any]:
+def chart_content(figure: Figure) -> dict[str, Any]:
     """Return what static/charts.js draws from: the spec, its rows, where lines break, its words and both themes."""
     return {
-        "chart": chart,
-        "spec": load_spec(chart),
-        "rows": rows,
-        "stretches": list(stretches),
-        "description": description,
+        "chart": figure.chart,
+        "spec": chart_spec(figure),
+        "rows": figure.rows,
+        "stretches": stretches(figure.rows, figure.gaps),
+        "gaps": _gaps(figure),
+        "description": figure.description,
         "themes": {
             theme: {"background": _colours()[theme]["background"], "config": theme_config(theme)} for theme in THEMES
         },
     }
 
 
-def render_html(chart: str, rows: list[dict[str, Any]], description: str, stretches: Sequence[int] = ()) -> bytes:
-    """Return a chart as one HTML page that loads nothing: the same drawing code as in the browser, written into it."""
+def render_html(figure: Figure) -> bytes:
+    """Return a chart as one HTML page that loads nothing: the same drawing code as in the browser, written into it.
+
+    What its figures rest on stands beneath its title, as in a picture, and what they say beneath the drawing.
+    """
     static = _static_folder()
-    content = json.dumps(chart_content(chart, rows, description, stretches), ensure_ascii=True).replace("<", "\\u003c")
-    title = escape(load_spec(chart)["usermeta"]["rltracer"]["title"])
+    content = json.dumps(chart_content(figure), ensure_ascii=True).replace("<", "\\u003c")
+    title, about = escape(figure.title), escape(load_spec(figure.chart)["usermeta"]["rltracer"]["about"])
+    basis = f"\n<p>{escape(figure.basis)}</p>" if figure.basis else ""
     sources = [(static / name).read_text("utf-8") for name in ("vega.mjs", "charts.js")]
     scripts = "\n".join(f'<script type="module">{_inline(source)}</script>' for source in sources)
     styles = (static / "charts.css").read_text("utf-8")
@@ -137,13 +166,17 @@ def render_html(chart: str, rows: list[dict[str, Any]], description: str, stretc
 <title>{title}</title>
 <style>{styles}</style>
 <body class="rltracer-chart-page">
-<figure class="rltracer-chart" data-chart="{escape(chart)}">
+<figure class="rltracer-chart" data-chart="{escape(figure.chart)}">
+<h2>{title}</h2>
+<p>{about}</p>{basis}
 <script type="application/json">{content}</script>
+<div class="drawing"></div>
+<figcaption>{escape(figure.words)}</figcaption>
 </figure>
 {scripts}
 </body>
 </html>
-""".encode()
+""".encode(errors="replace")
 
 
 def _static_folder() -> Path:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..amounts import LONGEST_NAME, ranges, shortened
 from ..index.states import STATES, amiss
 from .data import Query, load_spec
+from .gaps import Window
 
 MOST_SPLITS = 5
 # Every split of a step that the run's files, or the index, know of, and of which no trajectory is there. A file that
@@ -72,11 +73,10 @@ def unread_of(row: Mapping[str, Any], query: Query) -> Unread:
     return Unread(steps, words, f"Note: {said}" if said else "")
 
 
-def drawn_words(chart: str, unread: Unread) -> str:
-    """Return what is said of it wherever the drawing goes: what its lines do there as well, and what is amiss."""
-    across = unread.steps and load_spec(chart)["usermeta"]["rltracer"].get("lines")
-    gaps = "No line is drawn across what was not read." if across else ""
-    return " ".join(filter(None, (unread.words, gaps, unread.note)))
+def drawn_words(chart: str, unread: Unread, gaps: Collection[Window]) -> str:
+    """Return what is said of it wherever the drawing goes: how its `gaps` are drawn as well, and what is amiss."""
+    drawn = load_spec(chart)["usermeta"]["rltracer"].get("gaps", "") if gaps else ""
+    return " ".join(filter(None, (unread.words, drawn, unread.note)))
 
 
 def _missing_words(missing: Iterable[tuple[str | None, int]]) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..charts.data import load_spec
-from ..charts.gaps import Window
+from ..charts.figure import Figure
 from ..charts.words import reward_words, step_words
 from .columns import cell, cut, width_of, wrapped
 from .visible import printable
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
-NARROWEST, NUMBER = 20, 7  # columns of the screen: of a column of the table, and of its number
+# Columns of the screen: of a column of the table, of its number, and of a title that a column is made wider for.
+NARROWEST, NUMBER, WIDEST = 20, 7, 28
 NOT_READ = "not read"
 Row = dict[str, Any]
 
@@ -25,50 +25,53 @@ class Table:
     values: dict[str, str]  # the name of each value in the rows, and what it is called; "" where it is the only one
     line: str = "step_first"  # a line per value of this
     series: tuple[str, ...] = ("split",)  # a column per value of these
-    top: float | None = None  # where the scale ends; None: at the largest value of its kind
+    top: float | None = 1  # where the scale ends; None: at the largest value of its kind
     most_windows: int = 24
+    number: Callable[[float], str] = "{:.1%}".format
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 1e6:
+        return f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 TABLES = {
-    "pass_rate": Table({"pass_rate": ""}, top=1),
-    "reward": Table({"mean": ""}, series=("name", "split")),
-    "histogram": Table({"share": ""}, line="bin", series=("step_first",), top=1, most_windows=6),
-    "difficulty": Table({"pass_rate": ""}, line="rank", series=("step_first",), top=1, most_windows=5),
-    "length": Table({"completion_tokens": "tokens", "turns": "turns", "tool_calls": "tool calls"}),
-    "failures": Table({"truncated": "cut off", "error": "errors"}),
-    "zero_variance": Table(
-        {"zero_variance": "no signal", "all_failed": "all failed", "all_passed": "all passed"}, top=1
+    "pass_rate": Table({"pass_rate": ""}),
+    "reward": Table({"mean": ""}, series=("name", "split"), top=None, number=_number),
+    "histogram": Table({"share": ""}, line="bin", series=("step_first",), most_windows=6),
+    "difficulty": Table({"pass_rate": ""}, line="rank", series=("step_first",), most_windows=5),
+    "length": Table(
+        {"completion_tokens": "tokens", "turns": "turns", "tool_calls": "tool calls"}, top=None, number=_number
     ),
+    "failures": Table({"truncated": "cut off", "error": "errors"}, top=None),
+    "zero_variance": Table({"zero_variance": "no signal", "all_failed": "all failed", "all_passed": "all passed"}),
 }
 LABELS: dict[str, Callable[[Row], str]] = {
-    "bin": lambda row: row["pass_bucket"],
+    "bin": lambda row: "–".join(f"{float(end):.0%}" for end in row["pass_bucket"].split("–")),
     "rank": lambda row: f"prompt {row['prompt_id']}",
 }
 
 
-def chart_lines(
-    chart: str, rows: Sequence[Row], split: str, width: int, gaps: Collection[Window] = ()
-) -> Iterator[str]:
-    """Yield the lines of a chart, none wider than `width`; columns that do not fit beside each other come below.
-
-    `split` is the one that all rows are of, or ""; `gaps` are the windows between them of which nothing was read.
-    """
-    table, title = TABLES[chart], load_spec(chart)["usermeta"]["rltracer"]["title"]
-    end = f"bars from 0 to {table.top:g}" if table.top else "bars up to the largest of their kind"
-    yield from wrapped(printable(f"{title}{split and f', {split}'}; {end}"), width)
+def chart_lines(figure: Figure, width: int) -> Iterator[str]:
+    """Yield the lines of a chart, none wider than `width`; columns that do not fit beside each other come below."""
+    table, rows = TABLES[figure.chart], figure.rows
+    end = "bars from 0 to 100%" if table.top else "bars up to the largest of their kind"
+    yield from wrapped(printable(f"{figure.title}; {end}"), width)
     label = LABELS.get(table.line, step_words)
-    told = [*rows, *(gap._asdict() for gap in gaps)]
+    told = [*rows, *(gap._asdict() for gap in figure.gaps)]
     lines = {row[table.line]: printable(label(row)) for row in sorted(told, key=lambda row: row[table.line])}
-    unread = {(gap.split, gap.step_first) for gap in gaps}
+    unread = {(gap.split, gap.step_first) for gap in figure.gaps}
     columns, beginning = _columns(table, rows), max(map(width_of, lines.values()), default=0)
-    together = min(max((width - beginning - 2) // NARROWEST, 1), len(columns) or 1)
+    least = max(NARROWEST, *(min(width_of(column.title), WIDEST) + 2 for column in columns)) if columns else NARROWEST
+    together = min(max((width - beginning - 2) // least, 1), len(columns) or 1)
     room = (width - beginning - 2) // together - 2
     for start in range(0, len(columns), together):
         shown = columns[start : start + together]
         heads = (cell(column.title, room) for column in shown)
         yield cut("  ".join([" " * (beginning + 2), *heads]).rstrip(), width)
         for key, text in lines.items():
-            cells = (_cell(column, key, room, (column.split, key) in unread) for column in shown)
+            cells = (_cell(column, key, room, table.number, (column.split, key) in unread) for column in shown)
             yield cut("  ".join([f"  {cell(text, beginning)}", *cells]).rstrip(), width)
 
 
@@ -102,17 +105,13 @@ def _named(row: Row, name: str) -> str:
     return reward_words(row[name]) if name == "name" else str(row[name] or "no split")
 
 
-def _cell(column: Column, key: Any, room: int, is_unread: bool) -> str:
+def _cell(column: Column, key: Any, room: int, number: Callable[[float], str], is_unread: bool) -> str:
     if (value := column.values.get(key)) is None:
         return cell(NOT_READ if is_unread else None, room)
     span = column.high - column.low
     eighths = round((room - NUMBER - 1) * 8 * min(max((value - column.low) / span, 0.0), 1.0)) if span else 0
     bar = "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
-    return f"{_number(value):<{NUMBER}} {bar:{room - NUMBER - 1}}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.1e}"
+    return f"{number(value):<{NUMBER}} {bar:{room - NUMBER - 1}}"
 
 
 def tab_separated(rows: Sequence[Row]) -> Iterator[str]:

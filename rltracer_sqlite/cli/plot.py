@@ -20,8 +20,7 @@ from .visible import printable
 
 if TYPE_CHECKING:
     from ..charts import Filters
-    from ..charts.gaps import Window
-    from ..charts.unread import Unread
+    from ..charts.figure import Figure
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 FORMATS = (".svg", ".png", ".html")
@@ -94,14 +93,14 @@ def command(
     refuse_backwards(step_start, step_end)
     name = chart.replace("-", "_")
     with closing(open_index(database)) as connection:
-        run_id = _only_run(connection, run, database)
+        run_id, run_name = _only_run(connection, run, database)
         asked = {"split": split, "env": env, "first": step_start, "last": step_end}
         _refuse_nothing(connection, run_id, asked)
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
         filters = Filters(run_id, split or "", env or "", first, last, window)
         try:
-            drawn = _drawn(connection, name, filters, output is None and writes_to_terminal())
-            if not drawn.rows:
+            drawn = _drawn(connection, name, filters, run_name, output is None and writes_to_terminal())
+            if not drawn.figure.rows:
                 say_amiss(connection, database, {run_id})
                 raise click.ClickException(printable(_why_nothing(connection, run_id, asked)))
             lines = _printed(drawn) if output is None else _written(drawn, output, theme or "light", scale or 2.0)
@@ -121,20 +120,15 @@ def _refuse_unused(output: Path | None, theme: str | None, scale: float | None) 
 
 
 class Drawn(NamedTuple):
-    """The rows of a chart, what they say in words, and the split that all of them are of, or "".
+    """A chart, the number of steps that each of its windows is of, and the `usual` one, on its page and in files.
 
-    `window` is the number of steps that each is of, and `usual` the one on the chart's page and in files. `unread` is
-    what of the run was not read, and `gaps` the windows between the rows that are missing for it.
+    `said` is its caption here.
     """
 
-    chart: str
-    rows: list[dict[str, Any]]
-    description: str
-    split: str
+    figure: Figure
     window: int
     usual: int
-    unread: Unread
-    gaps: set[Window]
+    said: str
 
 
 def _printed(drawn: Drawn) -> Iterator[str]:
@@ -142,9 +136,9 @@ def _printed(drawn: Drawn) -> Iterator[str]:
     from .bars import chart_lines, tab_separated
 
     if not writes_to_terminal():
-        yield from tab_separated(drawn.rows)
+        yield from tab_separated(drawn.figure.rows)
         return
-    yield from chart_lines(drawn.chart, drawn.rows, drawn.split, screen_width(), drawn.gaps)
+    yield from chart_lines(drawn.figure, screen_width())
     if drawn.window != drawn.usual:
         usual = "single steps" if drawn.usual == 1 else f"windows of {drawn.usual:,}"
         said = f"In windows of {drawn.window:,} steps, to fit; its page has {usual} (--window {drawn.usual})."
@@ -159,12 +153,10 @@ def _written(drawn: Drawn, output: Path, theme: str, scale: float) -> Iterator[s
 
 
 def _in_words(drawn: Drawn) -> Iterator[str]:
-    # What is amiss with the reading of the run is not among it: that stands on stderr, with what lists it.
-    said = " ".join(filter(None, (drawn.description, drawn.unread.words)))
-    return (f"  {line}" for line in wrapped(printable(said), screen_width() - 2))
+    return (f"  {line}" for line in wrapped(printable(drawn.said), screen_width() - 2))
 
 
-def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> int:
+def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> tuple[int, str]:
     from .chosen_runs import chosen_runs
 
     found = chosen_runs(connection, run, database)
@@ -174,7 +166,7 @@ def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -
         from ..runs import WhichRunError
 
         raise WhichRunError(f"{which_run(runs(connection), run, database)} Give one with --run.")
-    return found[0][0]
+    return found[0]
 
 
 def _refuse_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> None:
@@ -185,12 +177,13 @@ def _refuse_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str
         raise click.ClickException(printable(missing))
 
 
-def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_terminal: bool) -> Drawn:
-    """Return a chart with its rows, of as many windows as its drawing has, or the terminal. Raises ChartError."""
+def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: str, in_terminal: bool) -> Drawn:
+    """Return a chart of a run, of as many windows as its drawing has, or the terminal. Raises ChartError."""
     from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
+    from ..charts.figure import Figure
     from ..charts.gaps import unread_windows
     from ..charts.scoring import scoring_query, scoring_words
-    from ..charts.unread import read_unread
+    from ..charts.unread import drawn_words, read_unread
     from .bars import TABLES
 
     provide_square_root(connection)
@@ -198,14 +191,20 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, in_term
     span = find_span(connection, filters.run_id)
     query = plan_query(chart, filters, span, most)
     rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
-    split = query.parameters["split"]
-    description = describe_rows(chart, rows, split)
+    split, rule = query.parameters["split"], ""
     if rows and (scoring := scoring_query(chart, query)):
         path, threshold, trajectories, scored = connection.execute(*scoring).fetchone()
-        description += f" {scoring_words(path, threshold, trajectories, scored, split)}"
+        rule = scoring_words(path, threshold, trajectories, scored, split)
     unread = read_unread(connection, query)
     gaps = unread_windows(rows, unread.steps, query.window)
-    return Drawn(chart, rows, description, split, query.window, usual, unread, gaps)
+    words, basis = describe_rows(chart, rows, split), _sentences(rule, drawn_words(chart, unread, gaps))
+    figure = Figure(chart, rows, words, basis, run, (split, filters.env), gaps)
+    # What is amiss with the reading of the run is not said here: that stands on stderr, with what lists it.
+    return Drawn(figure, query.window, usual, _sentences(words, rule, unread.words))
+
+
+def _sentences(*said: str) -> str:
+    return " ".join(filter(None, said))
 
 
 def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> str:
@@ -231,15 +230,11 @@ def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, A
 
 
 def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:
-    from ..charts.gaps import stretches
     from ..charts.render import drawable_spec, render_html, render_png, render_svg
-    from ..charts.unread import drawn_words
 
-    unread, joined = drawn_words(drawn.chart, drawn.unread), stretches(drawn.rows, drawn.gaps)
-    description = " ".join(filter(None, (drawn.description, unread)))
     if ending == ".html":
-        return render_html(drawn.chart, drawn.rows, description, joined)
-    spec = drawable_spec(drawn.chart, drawn.rows, description, theme, unread, joined)
+        return render_html(drawn.figure)
+    spec = drawable_spec(drawn.figure, theme)
     return render_svg(spec) if ending == ".svg" else render_png(spec, scale)
 
 

@@ -14,6 +14,7 @@ import pytest
 from datasette.app import Datasette
 
 from rltracer_sqlite.charts import CHARTS, Filters, describe_rows, find_span, plan_query, read_rows
+from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.charts.render import render_html
 from tests.index_factory import make_index
 from tests.plugin_charts.conftest import rollouts
@@ -113,10 +114,10 @@ def test_plotted_numbers_are_those_of_the_sql(page, server):
     open_chart(page, server, "pass_rate")
     labels = page.locator(".mark-symbol.role-mark path").evaluate_all("all => all.map(mark => mark.ariaLabel)")
     drawn = [
-        (int(re.search(r"step: (\d+)", label)[1]), re.search(r"pass rate: ([\d.]+)", label)[1]) for label in labels
+        (int(re.search(r"step: (\d+)", label)[1]), re.search(r"pass rate: ([\d.]+%)", label)[1]) for label in labels
     ]
     rows = content_of(page, server, "pass_rate")["rows"]
-    assert sorted(drawn) == sorted((row["step_first"], f"{row['pass_rate']:.3f}") for row in rows)
+    assert sorted(drawn) == sorted((row["step_first"], f"{row['pass_rate']:.1%}") for row in rows)
 
 
 def test_positions_are_those_of_the_numbers(page, server):
@@ -168,6 +169,18 @@ def test_download(page, server, kind, tmp_path):
     download.value.save_as(content)
     assert download.value.suggested_filename == f"difficulty.{kind}"
     assert content.read_bytes().startswith(b"\x89PNG" if kind == "png" else b"<svg")
+    if kind == "svg":
+        drawn = content.read_text()
+        assert "Difficulty map, train: demo" in drawn
+        assert "Success: reward &gt;= 1; all of train scored." in drawn
+
+
+def test_a_bar_that_was_not_read_is_shaded_and_one_of_none_is_a_line(page, server_of_gaps):
+    open_chart(page, server_of_gaps, "zero_variance")
+    gaps = page.locator('.drawing path[aria-label*="not read"]').evaluate_all("all => all.map(gap => gap.ariaLabel)")
+    assert [re.search(r"step: (\d+)", label)[1] for label in gaps] == ["2", "4"]
+    assert page.locator(".drawing .mark-rule line[aria-label]").count() == 38
+    assert "Shaded: not read." in page.locator("figcaption").inner_text()
 
 
 def test_table_holds_every_row_and_its_link(page, server):
@@ -243,8 +256,11 @@ def test_html_file_draws_without_a_server(page, index, tmp_path, chart):
     with closing(sqlite3.connect(index)) as connection:
         rows = read_rows(connection, plan_query(chart, Filters(1), find_span(connection, 1)))
     file = tmp_path / "chart.html"
-    file.write_bytes(render_html(chart, rows, describe_rows(chart, rows)))
+    file.write_bytes(render_html(Figure(chart, rows, describe_rows(chart, rows), "Rests on this.", "a run")))
     page.goto(file.as_uri())
     page.wait_for_selector("figure[data-state=drawn]")
     assert page.locator(".drawing svg path").count() > 5
     assert json.loads(page.locator("figure script").text_content())["rows"] == rows
+    assert page.locator("h2").inner_text().endswith(": a run")
+    assert page.locator("h2 ~ p").all_inner_texts()[1] == "Rests on this."
+    assert page.locator("figcaption").inner_text() == " ".join(describe_rows(chart, rows).split())

@@ -1,0 +1,42 @@
+"""A chart with its data and all that is said of it: what a page, a file and the terminal each show in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..amounts import LONGEST_NAME, shortened
+from .data import load_spec
+from .gaps import Window
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The rows of a chart, and what is said of them.
+
+    `words` say what the rows show, and `basis` what they rest on: the success rule, how many trajectories it leaves
+    unscored, and what was not read. `run` is the name of the run, `parts` are the split and environment that all rows
+    are of, as far as they are chosen, and `gaps` the windows between the rows of which nothing was read.
+    """
+
+    chart: str
+    rows: Sequence[dict[str, Any]]
+    words: str
+    basis: str = ""
+    run: str = ""
+    parts: tuple[str, ...] = ()
+    gaps: Collection[Window] = ()
+
+    @cached_property
+    def title(self) -> str:
+        """What the chart is called where no page around it names its run and what is chosen of it."""
+        title = load_spec(self.chart)["usermeta"]["rltracer"]["title"]
+        named = ", ".join([title, *(shortened(part, LONGEST_NAME) for part in self.parts if part)])
+        return f"{named}: {shortened(self.run, LONGEST_NAME)}" if self.run else named
+
+    @property
+    def description(self) -> str:
+        """The words and what they rest on, as the text alternative and the caption."""
+        return " ".join(filter(None, (self.words, self.basis)))
