@@ -33,7 +33,7 @@ function fitted(spec, rows, width) {
   if (spec.facet) {
     spec.columns = width < NARROW ? 1 : Math.min(spec.columns, width < 1.5 * NARROW ? 2 : 4);
     const gap = spec.spacing.column;
-    spec.spec.width = Math.max(120, Math.floor((width - 70 - (spec.columns - 1) * gap - 50) / spec.columns));
+    spec.spec.width = Math.max(120, Math.floor((width - 70 - (spec.columns - 1) * gap - Math.max(50, gap - 24)) / spec.columns));
   } else {
     spec.width = Math.max(260, Math.floor(width));
     spec.autosize = {type: "fit-x", contains: "padding"};

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 FORMATS = (".svg", ".png", ".html")
+# What a trajectory has to record to be in a chart.
+DRAWN = {
+    "pass_rate": "success and a step",
+    "reward": "a reward and a step",
+    "histogram": "success",
+    "difficulty": "success",
+    "length": "its length and a step",
+    "failures": "whether it was cut off or ended with an error",
+    "zero_variance": "a reward in a group of several",
+}
 
 
 class Chart(click.Choice[str]):
@@ -70,10 +80,11 @@ def command(
 
     CHART is pass-rate, reward, histogram, difficulty, length, zero-variance or failures. Without a file the chart is
     drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
-    printed, with tabs between the values. No line goes across a step of which nothing was read; in the terminal it is
-    said to be not read. Beneath a chart stands what it says in words, of pass rates with the success rule and how many
-    trajectories that leaves unscored. A file of the same name is replaced; where there is nothing to draw, none is
-    written.
+    printed, with tabs between the values. No line goes across a step of which nothing was read, among bars it is
+    shaded, and in the terminal it is said to be not read. Beneath a chart stands what it says in words, of pass rates
+    with the success rule and how many trajectories that leaves unscored; in a file these, and what was not read, stand
+    beneath its title, which names the run. A file of the same name is replaced; where there is nothing to draw, none
+    is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
@@ -102,7 +113,7 @@ def command(
             drawn = _drawn(connection, name, filters, run_name, output is None and writes_to_terminal())
             if not drawn.figure.rows:
                 say_amiss(connection, database, {run_id})
-                raise click.ClickException(printable(_why_nothing(connection, run_id, asked)))
+                raise click.ClickException(printable(_why_nothing(connection, run_id, name, asked)))
             lines = _printed(drawn) if output is None else _written(drawn, output, theme or "light", scale or 2.0)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
@@ -207,7 +218,7 @@ def _sentences(*said: str) -> str:
     return " ".join(filter(None, said))
 
 
-def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> str:
+def _why_nothing(connection: sqlite3.Connection, run_id: int, chart: str, asked: dict[str, Any]) -> str:
     """Return why a chart has nothing to draw: most of them draw what is scored over the steps."""
     from ..index.elsewhere import SCORED, Groups, asked_for
 
@@ -226,7 +237,7 @@ def _why_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, A
     if not groups.any() and (ways := groups.elsewhere()):
         only = f"only those of {', and of '.join(ways)} do"
         return f"Nothing to draw: no trajectory of {name}{asked_for(asked)} records {path}; {only}."
-    return f"Nothing to draw: {name} has nothing of the kind where it was looked for."
+    return f"Nothing to draw: no trajectory of {name}{asked_for(asked)} records {DRAWN[chart]}."
 
 
 def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:
