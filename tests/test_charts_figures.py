@@ -8,13 +8,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from rltracer_sqlite.charts import CHARTS, load_spec
 from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.charts.gaps import Window
-from rltracer_sqlite.charts.render import drawable_spec
+from rltracer_sqlite.charts.render import drawable_spec, render_svg
 from rltracer_sqlite.charts.steps_axis import step_ticks
 from tests.commands import rltracer
 from tests.index_factory import make_index
@@ -110,6 +111,15 @@ def test_a_file_names_its_run_and_what_it_rests_on(index: Path, tmp_path: Path, 
     assert ("Success: reward &gt;= 1; 4 of 12 trajectories of train unscored." in said) == (chart in RATED)
     assert "No trajectories of step 2 of train were read." in said
     assert ("Shaded: not read." in said) == (chart == "zero_variance")
+
+
+def test_no_text_ends_the_drawing_of_a_picture() -> None:
+    pytest.importorskip("vl_convert")
+    hostile = "a\x1b[31m\x00\ud800\uffff<b>&\u202e\n"
+    rows = [{**row(1), "split": hostile, "name": f"reward_{hostile}", "mean": 0.5, "trajectories": 1}]
+    drawn = render_svg(drawable_spec(Figure("reward", rows, hostile, hostile, hostile, (hostile,))))
+    text = "".join(ElementTree.fromstring(drawn).itertext())
+    assert text.count("a\ufffd[31m\ufffd\ufffd\ufffd<b>&") >= 4
 
 
 def test_a_picture_has_a_tick_at_each_step_and_shades_what_was_not_read(index: Path, tmp_path: Path) -> None:

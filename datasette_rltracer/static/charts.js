@@ -2,6 +2,7 @@
 // script element inside it. Nothing here evaluates text as code, so `script-src 'self'` is enough.
 
 const NARROW = 560; // pixels; below, small multiples stand under one another
+const NOT_XML = /[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu; // a file of SVG may not have them
 
 async function vega() {
   if (!globalThis.rltracerVega) await import("./vega.mjs");
@@ -129,7 +130,8 @@ async function download(figure, content, kind) {
   const view = await viewOf(spec, content, theme, {renderer: "none"});
   const name = `${content.chart}.${kind}`;
   if (kind === "svg") {
-    save(name, new Blob([await view.toSVG()], {type: "image/svg+xml"}));
+    const drawn = (await view.toSVG()).replace(NOT_XML, "\uFFFD");
+    save(name, new Blob([drawn], {type: "image/svg+xml"}));
   } else {
     const canvas = await view.toCanvas(2);
     save(name, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")));

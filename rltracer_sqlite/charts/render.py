@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from functools import cache
 from html import escape
@@ -21,6 +22,7 @@ SUBTITLE_COLUMNS = 100
 LABEL_GAP, LABEL_WIDTH, LONGEST_LABEL = 24, 7, 24
 THEMES = ("light", "dark")
 VEGA_LITE = "6.4"  # the version in static/vega.mjs
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 FONT = "system-ui, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
 MISSING = "Drawing SVG and PNG needs vl-convert-python: pip install 'datasette-rltracer[plot]' (HTML works without it)"
 
@@ -91,12 +93,20 @@ def drawable_spec(figure: Figure, theme: str = "light") -> dict[str, Any]:
 
     What its figures rest on stands beneath its title: a picture has no caption. No line goes across its gaps.
     """
-    return chart_spec(figure) | {
-        "datasets": {"rows": _joined(figure), "gaps": _gaps(figure)},
-        "description": figure.description,
-        "background": _colours()[theme]["background"],
-        "config": theme_config(theme),
-    }
+    spec: dict[str, Any] = _in_xml(
+        chart_spec(figure)
+        | {"datasets": {"rows": _joined(figure), "gaps": _gaps(figure)}, "description": figure.description}
+    )
+    return spec | {"background": _colours()[theme]["background"], "config": theme_config(theme)}
+
+
+def _in_xml(value: Any) -> Any:
+    """Return a value of JSON whose texts may stand in SVG: the converter ends the process at any other character."""
+    if isinstance(value, str):
+        return NOT_XML.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {name: _in_xml(one) for name, one in value.items()}
+    return [_in_xml(one) for one in value] if isinstance(value, list) else value
 
 
 def _joined(figure: Figure) -> list[dict[str, Any]]:

@@ -82,9 +82,9 @@ def command(
     drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
     printed, with tabs between the values. No line goes across a step of which nothing was read, among bars it is
     shaded, and in the terminal it is said to be not read. Beneath a chart stands what it says in words, of pass rates
-    with the success rule and how many trajectories that leaves unscored; in a file these, and what was not read, stand
-    beneath its title, which names the run. A file of the same name is replaced; where there is nothing to draw, none
-    is written.
+    with the success rule and how many trajectories that leaves unscored. In a file the rule, that number and what was
+    not read stand beneath the title, which names the run. A file of the same name is replaced; where there is nothing
+    to draw, none is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
