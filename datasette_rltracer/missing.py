@@ -59,20 +59,13 @@ async def no_run(datasette: Datasette, database: str, asked: int | str) -> NotTh
 
 async def no_step(datasette: Datasette, database: str, run: int, step: int | None) -> NotThere:
     """Return what to raise for a step that a run has not: its first, its last and the nearest ones are named."""
-
-    def find(connection: sqlite3.Connection) -> tuple[tuple[str] | None, Places]:
-        name = connection.execute("select substr(name, 1, 200) from runs where id = ?", (run,)).fetchone()
-        query = NEAREST.format(table="steps", column="step", where="run_id = :run")
-        # Without a number in the address nothing is nearer than the first.
-        return name, connection.execute(query, {"run": run, "asked": step}).fetchone()
-
-    name, found = await ask(datasette, database, find)
+    name, found = await _near(datasette, database, run, ("steps", "step", step))
     if name is None:
         return await no_run(datasette, database, run)
     ways = nearest(found, lambda number: (step_words(number), step_url(datasette, database, run, number)))
-    ways.append((f"all steps of {plain(name[0])}", f"{run_url(datasette, database, run)}#steps"))
+    ways.append((f"all steps of {name}", f"{run_url(datasette, database, run)}#steps"))
     what = "trajectory without a step" if step is None else step_words(step)
-    return NotThere(f"The run {plain(name[0])} has no {what}.", database, ways)
+    return NotThere(f"The run {name} has no {what}.", database, ways)
 
 
 async def no_group(datasette: Datasette, database: str, group: int) -> NotThere:
@@ -87,18 +80,28 @@ async def no_group(datasette: Datasette, database: str, group: int) -> NotThere:
 
 async def no_prompt(datasette: Datasette, database: str, run: int, prompt: int) -> NotThere:
     """Return what to raise for a prompt that a run has not: its first, its last and the nearest ones are named."""
-
-    def find(connection: sqlite3.Connection) -> tuple[tuple[str] | None, Places]:
-        name = connection.execute("select substr(name, 1, 200) from runs where id = ?", (run,)).fetchone()
-        query = NEAREST.format(table="prompt_groups", column="prompt_id", where="run_id = :run")
-        return name, connection.execute(query, {"run": run, "asked": prompt}).fetchone()
-
-    name, found = await ask(datasette, database, find)
+    name, found = await _near(datasette, database, run, ("prompt_groups", "prompt_id", prompt))
     if name is None:
         return await no_run(datasette, database, run)
     ways = nearest(found, lambda number: (f"prompt {number}", prompt_url(datasette, database, run, number)))
-    ways.append((f"the hardest prompts of {plain(name[0])}", f"{run_url(datasette, database, run)}#hardest"))
-    return NotThere(f"The run {plain(name[0])} has no prompt {prompt}.", database, ways)
+    ways.append((f"the hardest prompts of {name}", f"{run_url(datasette, database, run)}#hardest"))
+    return NotThere(f"The run {name} has no prompt {prompt}.", database, ways)
+
+
+async def _near(
+    datasette: Datasette, database: str, run: int, asked: tuple[str, str, int | None]
+) -> tuple[str | None, Places]:
+    """Return the name of a run, None where there is none, and its numbers around one: (table, column, number)."""
+    table, column, number = asked
+
+    def find(connection: sqlite3.Connection) -> tuple[tuple[str] | None, Places]:
+        name = connection.execute("select substr(name, 1, 200) from runs where id = ?", (run,)).fetchone()
+        query = NEAREST.format(table=table, column=column, where="run_id = :run")
+        # Without a number in the address nothing is nearer than the first.
+        return name, connection.execute(query, {"run": run, "asked": number}).fetchone()
+
+    name, found = await ask(datasette, database, find)
+    return (None if name is None else plain(name[0])), found
 
 
 async def no_trajectory(datasette: Datasette, database: str, trajectory: int) -> NotThere:

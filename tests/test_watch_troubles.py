@@ -150,12 +150,18 @@ def test_a_file_that_was_to_be_read_again_and_has_no_size_now_is_told(run: Path,
     assert rows(database, "select reason from problems") == []
 
 
+def linked_outside(run: Path) -> Path:
+    """Return a file of step 2 that nobody reads, since it is a link to one outside the run."""
+    bad, outside = run / at_step(2), run.parent / "outside.jsonl"
+    bad.parent.mkdir(parents=True)
+    bad.symlink_to(outside)
+    append(outside, record("outside"))
+    return bad
+
+
 def test_a_file_that_was_never_read_leaves_nothing_when_it_goes(run: Path, database: Path) -> None:
     append(run / ALL, record("t0"))
-    bad = run / at_step(2)
-    bad.parent.mkdir(parents=True)
-    bad.symlink_to(database.parent / "outside.jsonl")
-    append(database.parent / "outside.jsonl", record("outside"))
+    bad = linked_outside(run)
     with watching(database, run) as watch:
         [done] = watch.look().read
         assert list(done.unread) == [at_step(2)]
@@ -169,10 +175,7 @@ def test_a_file_that_was_never_read_leaves_nothing_when_it_goes(run: Path, datab
 
 def test_what_cannot_be_read_is_tried_again_ever_more_seldom(run: Path, database: Path) -> None:
     append(run / ALL, record("t0"))
-    bad = run / at_step(2)
-    bad.parent.mkdir(parents=True)
-    bad.symlink_to(database.parent / "outside.jsonl")
-    append(database.parent / "outside.jsonl", record("outside"))
+    bad = linked_outside(run)
     with watching(database, run) as watch:
         reading = [len(watch.look().read) for _ in range(16)]
         assert reading == [1, 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
