@@ -60,7 +60,7 @@ def test_what_is_alike_is_told_once_with_its_first_place(database: Path, monkeyp
         f"{file}: {MANY + 1:,} lines like this, first at line 2, offset {offset:,}: {reason}",
         f"{file} line {last[0]:,}: {last[1]}",
         "validated.jsonl: left aside: results of validating an environment, not rollouts",
-        f"{TRACES.format(3)}: has vanished; its rows are kept and flagged",
+        f"{TRACES.format(3)}: has vanished; 1 trajectory was in it alone and stays, flagged as gone",
         f"{TRACES.format(2)} line 2: ends in the middle of a line, which is read when it is complete",
         "Each problem is a row of the table problems, and a line with --json:",
         f"  sqlite3 {database} 'select * from problems'",

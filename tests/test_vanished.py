@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite.cli.watch import Told, _log
 from rltracer_sqlite.index.database import open_for_writing
 from rltracer_sqlite.index.vanished import find_vanished
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import dump, rows, value
 from tests.layouts import append, append_torn
-from tests.watching import ALL, at_step, record, uids
+from tests.watching import ALL, at_step, record, uids, watching
 
 GONE = "select sum(gone), count(*) from trajectories"
 
@@ -125,3 +126,51 @@ def test_a_file_that_cannot_be_asked_for_has_not_vanished(
         found = find_vanished(connection, run)
     connection.close()
     assert found is None
+
+
+def test_rows_that_are_read_from_copies_meanwhile_are_told_with_the_steps_that_they_count_in(
+    tmp_path: Path, run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effective = ALL.replace("all/", "effective/")
+    append(run / effective, record("t0"))
+    append(run / effective.replace("step_1", "step_2"), record("t1"), record("t2", ship_step=2))
+    append(run / ALL, record("alone"))
+    indexed(database, run)
+    before = steps(database)
+    (run / ALL).rename(tmp_path / "away.jsonl")
+    said = indexed(database, run).stdout
+    moves = "3 trajectories whose files are gone or unreadable are read from copies now"
+    assert f"  gone: {ALL} has vanished; 1 trajectory was in it alone and stays, flagged as gone\n" in said
+    assert f"  moved: {moves}; of these 2 count in step 2 instead of step 1\n" in said
+    assert steps(database) == [(1, 2), (2, 3)]
+    assert "moved: " not in indexed(database, run).stdout
+    monkeypatch.setenv("COLUMNS", "200")
+    assert (
+        f"{ALL}: has vanished; 1 trajectory was in it alone and stays, "
+        in rltracer("inspect", database, "--problems").stdout
+    )
+    (tmp_path / "away.jsonl").rename(run / ALL)
+    moves = (
+        "3 trajectories whose files are back are read from there again; of these 2 count in step 1 instead of step 2"
+    )
+    assert f"  moved: {moves}\n" in indexed(database, run).stdout
+    assert steps(database) == before
+
+
+def steps(database: Path) -> list[tuple[int, int]]:
+    return rows(database, "select step, count(*) from trajectories group by step order by step")
+
+
+def test_a_watch_logs_rows_that_move_to_another_step(
+    run: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(run / at_step(2).replace("all/", "effective/"), record("t1"))
+    with watching(database, run) as watch:
+        told = Told(watch.first_id, 0)
+        _log(watch, watch.look(), told)
+        (run / ALL).unlink()
+        _log(watch, watch.look(), told)
+    first, second = capsys.readouterr().out.splitlines()
+    assert "read from copies" not in first
+    moved = "1 trajectory whose file is gone or unreadable is read from copies now; of these 1 counts in step 2 instead"
+    assert f", {moved} of step 1, 4 in all, step 2, 1 file gone" in second

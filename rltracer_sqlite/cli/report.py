@@ -112,7 +112,8 @@ def run_lines(
     connection: sqlite3.Connection, result: Refreshed, discover: bool = False, is_rule_asked: bool = False
 ) -> list[str]:
     """Return what an indexing did with one run; a rule that was asked for and scores nothing is warned of elsewhere."""
-    from ..index.problems import REASONS, empty_files
+    from ..index.moved import moved_words
+    from ..index.problems import REASONS, empty_files, gone_files
     from ..passrates import SuccessRule
     from .scored import scored_lines
 
@@ -134,7 +135,9 @@ def run_lines(
     lines = [f"{in_line(name)}: {', '.join(facts)}", *named]
     lines += scored_lines(connection, result.run_id, SuccessRule(path, threshold), count, is_rule_asked)
     lines += _token_lines(connection, result.run_id)
-    lines += _told("waiting", result.waiting, REASONS["waiting"]) + _told("gone", result.gone, REASONS["gone"])
+    lines += _told("waiting", result.waiting, REASONS["waiting"])
+    lines += _at_most("gone", [f"{in_line(file)} {why}" for file, why in gone_files(connection, result.run_id)])
+    lines += [f"  moved: {words}" for words in moved_words(result.moved)]
     lines += _told("empty", empty_files(connection, result.run_id), REASONS["empty"])
     aside = [f"{in_line(file)}: {reason}" for file, reason in result.aside.items() if file not in result.unread]
     lines += _at_most("left aside", aside) + _at_most("not read", list(result.unread.values()))

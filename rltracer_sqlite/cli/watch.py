@@ -48,6 +48,8 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
                 _tell_names(runs, status)
                 _tell_joined(watch, look, below, status)
                 told = _log(watch, look, told) if is_logged else told
+                if status.is_shown and (moved := _moved(look)):
+                    status.say(f"{'. '.join(moved)}.")
                 status.say(" ".join(_troubles(runs, look)))
                 status.show(_state(watch))
                 stopping.sleep(every)
@@ -69,6 +71,13 @@ def _warn(look: Look, status: Status) -> None:
         status.tell_once(f"Not read: {reason}" for reason in done.unread.values())
 
 
+def _moved(look: Look) -> list[str]:
+    """Return how many rows are read from another file now, since theirs has vanished or is back."""
+    from ..index.moved import moved_words
+
+    return [words for done in look.read for words in moved_words(done.moved)]
+
+
 class Told(NamedTuple):
     """What the log has told so far: the highest id of a trajectory, and how many files have vanished."""
 
@@ -84,7 +93,7 @@ def _log(watch: Watch, look: Look, told: Told) -> Told:
     if not look.read_bytes and now.gone == told.gone:
         return told
     found = [f"read {size(look.read_bytes)}", plural(max(now.last_id - told.last_id, 0), "new trajectory")]
-    line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {', '.join([*found, *_counts(watch)])}"
+    line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {', '.join([*found, *_moved(look), *_counts(watch)])}"
     with where_there_is_room():
         say(line)
         sys.stdout.flush()  # whoever follows the log sees it now, and not when a buffer is full

@@ -25,18 +25,24 @@ class Seen(NamedTuple):
     is_gone: bool
 
 
-def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> tuple[list[str], set[int]]:
-    """Flag the shards that have vanished and their rows, and unflag what is back.
+class Marked(NamedTuple):
+    """The files that have vanished, the shards that hold records of theirs too and are read again, and what is back."""
 
-    Returns the files of the vanished, and the shards that hold records of theirs too: those are read again.
-    """
+    gone: list[str]
+    copies: set[int]
+    back: set[int]
+
+
+def mark_gone(connection: sqlite3.Connection, run_id: int, present: set[str]) -> Marked:
+    """Flag the shards that have vanished and their rows, and unflag what is back."""
     copies: set[int] = set()
     seen = _seen(connection, run_id, present)
+    back = {shard.shard_id for shard in seen if shard.was_gone and not shard.is_gone}
     if not all(shard.is_gone == shard.was_gone for shard in seen):
         with transaction(connection):
             copies = flag_shards(connection, run_id, present)
         seen = _seen(connection, run_id, present)
-    return [shard.file for shard in seen if shard.is_gone], copies
+    return Marked([shard.file for shard in seen if shard.is_gone], copies, back)
 
 
 def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> set[int]:

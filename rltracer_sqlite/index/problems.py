@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
+from ..amounts import plural
 from .repeats import STANDS_AGAIN, THE_ID
 from .states import IS_EMPTY, TOLD
 
@@ -31,18 +32,20 @@ select {COLUMNS}, step, known_by, sum(problems) as problems, min(id) as id from 
 """
 REASONS = {
     "waiting": "ends in the middle of a line, which is read when it is complete",
-    "gone": "has vanished; its rows are kept and flagged",
+    "gone": "has vanished",
     "reading": "was not read to its end yet",
     "unread": "could not be read",
     "aside": "no rollouts",
     "empty": "is empty: its writer may have died, or has not written yet",
 }
+# How many rows there are whose record stands in no other file that can be read.
+KEPT = "iif(s.state = 'gone', (select count(*) from trajectories t where t.shard_id = s.id), null)"
 # Of a file that could not be read the reason is a problem, unless its reading was stopped.
 FILES = f"""
 select
     s.file as path, iif(s.state = 'waiting', s.lines + 1, null) as line,
     iif(s.state in ('waiting', 'reading'), s.indexed_bytes, null) as byte_offset, null as byte_length,
-    iif(s.state = 'aside', p.reason, null) as reason, {TOLD} as state, s.id as shard_id
+    iif(s.state = 'aside', p.reason, null) as reason, {TOLD} as state, s.id as shard_id, {KEPT} as kept
 from shards s left join problems p on p.shard_id = s.id and p.line is null
 where s.run_id = :run_id and (
     s.state in ('waiting', 'gone', 'reading') or (s.state = 'aside' and s.problems = 0)
@@ -68,8 +71,15 @@ def files_amiss(connection: sqlite3.Connection, run_id: int) -> Iterator[dict[st
     Of one that waits, `line` and `byte_offset` are where the line begins that is not complete.
     """
     for file in _rows(connection, FILES, run_id):
-        del file["shard_id"]
-        yield {**file, "reason": why_amiss(file)}
+        reason = why_amiss(file)
+        del file["shard_id"], file["kept"]
+        yield {**file, "reason": reason}
+
+
+def gone_files(connection: sqlite3.Connection, run_id: int) -> list[tuple[str, str]]:
+    """Return the files of a run that have vanished, each with what has become of its rows."""
+    sql = f"select s.file, s.state, {KEPT} as kept from shards s where s.run_id = :run_id and s.state = 'gone'"
+    return [(file["file"], why_amiss(file)) for file in _rows(connection, f"{sql} order by s.step, s.path", run_id)]
 
 
 def empty_files(connection: sqlite3.Connection, run_id: int) -> list[str]:
@@ -80,7 +90,17 @@ def empty_files(connection: sqlite3.Connection, run_id: int) -> list[str]:
 
 def why_amiss(file: Mapping[str, Any]) -> str:
     """Return why a file of `FILES` is among them: of one that is aside, what it holds."""
+    if file["state"] == "gone":
+        return f"{REASONS['gone']}; {_kept_words(file['kept'])}"
     return f"left aside: {file['reason'] or REASONS['aside']}" if file["state"] == "aside" else REASONS[file["state"]]
+
+
+def _kept_words(count: int) -> str:
+    """Return how many rows of a file that has vanished stay, flagged: those that were in no other file."""
+    if not count:
+        return "no trajectory was in it alone"
+    stays = "was in it alone and stays" if count == 1 else "were in it alone and stay"
+    return f"{plural(count, 'trajectory')} {stays}, flagged as gone"
 
 
 def _rows(connection: sqlite3.Connection, sql: str, run_id: int) -> Iterator[dict[str, Any]]:

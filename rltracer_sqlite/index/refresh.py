@@ -12,6 +12,7 @@ from ..sources.places import Root
 from .database import begin_writing, transaction
 from .gone import mark_gone
 from .late import leave_for_later, make_missing
+from .moved import Move
 from .plan import discover_steps, find_jobs, refuse_double_counting
 from .reading import Reading
 from .rows import RunWriter
@@ -36,6 +37,7 @@ class Refreshed:
     unused: dict[str, int] = field(default_factory=dict)  # why files were not looked into, and how many
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
     gone: list[str] = field(default_factory=list)
+    moved: Counter[Move] = field(default_factory=Counter)  # rows that are read from another file, as theirs is gone
     misfits: dict[str, str] = field(default_factory=dict)  # shards that the tokenizer does not fit, and how that shows
     naming: str | None = None  # what is to be told of the run's name
 
@@ -59,7 +61,7 @@ def refresh_run(
     shards = list(source.shards(root))
     refuse_double_counting(connection, run_id, shards)
     done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
-    done.gone, copies = mark_gone(connection, run_id, {shard.path for shard in shards})
+    done.gone, copies, back = mark_gone(connection, run_id, {shard.path for shard in shards})
     discover_steps(connection, run_id, shards)
     note_read_steps(connection, run_id)
     _note_states(connection, done)
@@ -73,7 +75,8 @@ def refresh_run(
     begin_writing(connection)
     total, passed = sum(job.new_bytes for job in jobs), 0
     leave_for_later(connection, total)
-    writer = RunWriter(connection, run_id)
+    unread = connection.execute("select id from shards where run_id = ? and state = 'unread'", (run_id,))
+    writer = RunWriter(connection, run_id, back.union(shard_id for (shard_id,) in unread))
     for _ in range(2):  # then those that rows have moved to, of whatever step
         with scanning(source, root, jobs, processes, executor) as scan:
             for job in jobs:
@@ -89,6 +92,7 @@ def refresh_run(
             break
         jobs = [job for job in find_jobs(connection, run_id, root, shards) if job.shard_id in copies]
         total += sum(job.new_bytes for job in jobs)
+    done.moved = writer.moved
     _note_read(connection, writer, done)
     make_missing(connection)
     _note_states(connection, done)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Collection
 from operator import attrgetter
 
 from ..sources.base import Entry, Problem, Shard, Update
@@ -12,6 +13,7 @@ from .annotations import insert_annotations, insert_copies, keep_place, keep_rew
 from .columns import Columns, uncount
 from .derived import StepKey
 from .growing import Sums, add_to_steps, sums_of
+from .moved import Move
 from .plan import read_again
 from .prompts import group_ids
 from .repeats import Existing, Place, distinct, seen_before, sort_out
@@ -33,7 +35,8 @@ FIXED_COLUMNS = ("run_id", "prompt_group_id", "success", "shard_id", "gone", "gr
 class RunWriter:
     """Writes batches of one run. One object per refresh; every method runs inside the caller's transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, run_id: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, run_id: int, back: Collection[int] = ()) -> None:
+        """Write a run of which the shards `back` are there again, or were not to be read when they were tried last."""
         self.connection, self.run_id = connection, run_id
         self.columns = Columns(connection)
         self.replaced = False  # has a row been written over?
@@ -42,6 +45,8 @@ class RunWriter:
         shards = connection.execute("select id, path, file, producer, step from shards where run_id = ?", (run_id,))
         self.places = {shard_id: Place(*place) for shard_id, *place in shards}
         self.gone = {row[0] for row in connection.execute("select id from shards where state = 'gone'")}
+        self.back = back
+        self.moved: Counter[Move] = Counter()
         self.has_annotations = bool(
             connection.execute("select exists (select 1 from annotations where run_id = ?)", (run_id,)).fetchone()[0]
         )
@@ -130,6 +135,8 @@ class RunWriter:
                 continue
             changes.append((*row, known.id))
             held.add(known.id)
+            if known.shard_id != shard_id and (known.is_gone or shard_id in self.back):
+                self.moved[Move(not known.is_gone, known.step, entry.step)] += 1
             self.touched_steps.add((known.step, known.split))
             if known.prompt_group_id is not None:
                 touched_groups.add(known.prompt_group_id)
