@@ -6,6 +6,9 @@ import os
 import sqlite3
 import sys
 from pathlib import Path
+from traceback import walk_tb
+
+import click
 
 from ..arguments import is_text, shown
 from ..errors import SourceError
@@ -27,11 +30,19 @@ def explained(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, sqlite3.Error):
         return _explained_by_sqlite(str(error))
+    if isinstance(error, OSError) and _is_of_output(error):
+        return f"What is printed cannot be written: {error.strerror or error}."
     if isinstance(error, OSError):
         return f"{error.filename or 'The run or the index'} cannot be used: {error.strerror or error}."
     if isinstance(error, ValueError) and (odd := _no_text(sys.argv[1:])):
         return f"{shown(odd)} among the arguments is not UTF-8: nothing in an index is called so."
     return _damage(sys.argv[1:])
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Say whether an error came up while something was printed: of its stream it says nothing."""
+    frames = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1] is click.echo.__code__
 
 
 def _no_text(arguments: list[str]) -> str | None:

@@ -123,3 +123,11 @@ def test_a_run_on_a_read_only_disk(whole: Path, tmp_path: Path) -> None:
         assert called("index", tmp_path / "x.sqlite", disk / "run", "--quiet").returncode == 0
         assert content(tmp_path / "x.sqlite") == content(whole)
         assert "question 1" in called("rltracer", "inspect", "--run", tmp_path / "x.sqlite", "--trajectory", 2).stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file here that is always full")
+@pytest.mark.parametrize("arguments", [["inspect"], ["runs", "--json"], ["metadata"], ["success"]], ids="-".join)
+def test_no_room_for_what_is_printed(whole: Path, arguments: list[str]) -> None:
+    command, *options = arguments
+    done = called("rltracer", command, whole, *options, before=lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1))
+    assert sentence(done) == "What is printed cannot be written: No space left on device."
