@@ -75,6 +75,11 @@ from tests.index_factory import make_index
         (["fts", "{run}"], 1, "Make one of it with"),
         (["sources", "show", "nope"], 1, "is not installed here"),
         (["sources", "guess", "nope.jsonl"], 1, "The file nope.jsonl does not exist."),
+        (["sources", "guess", "{link}"], 1, "{link} is a link to 'nowhere', where there is nothing."),
+        (["serve", "--browse-root", "{link}"], 1, "{link} is a link to 'nowhere', where there is nothing."),
+        (["roots", "add", "{link}"], 1, "{link} is a link to 'nowhere', where there is nothing."),
+        (["analyze", "{link}"], 1, "{link} is a link to 'nowhere', where there is nothing."),
+        (["success", "{run}", "{db}"], 2, "DATABASE comes first: rltracer success {db} {run}"),
         (["serve"], 2, "Give the folder of your runs"),
         (["serve", "--run", "nope"], 1, "does not exist"),
         (["roots", "add", "nope"], 1, "The file or folder nope does not exist."),
@@ -83,9 +88,10 @@ from tests.index_factory import make_index
     ids=lambda given: "-".join(given).replace("/", " ") if isinstance(given, list) else "",
 )
 def test_wrong_arguments_are_2_and_faults_1(
-    demo: Path, two_runs: Path, arguments: list[str], code: int, said: str
+    demo: Path, two_runs: Path, tmp_path: Path, arguments: list[str], code: int, said: str
 ) -> None:
-    names = {"db": demo / "x.sqlite", "run": demo / "run", "two": two_runs}
+    (tmp_path / "link").symlink_to("nowhere")
+    names = {"db": demo / "x.sqlite", "run": demo / "run", "two": two_runs, "link": tmp_path / "link"}
     assert said.format(**names) in sentence(rltracer(*(text.format(**names) for text in arguments)), code)
 
 

@@ -102,7 +102,7 @@ def refuse_swapped(command: str, database: Path, others: Sequence[str]) -> None:
     """Raise UsageError where the database stands among the arguments after it, with the right order."""
     from ..sources.places import is_database
 
-    if database.exists():
+    if is_database(database):
         return
     found = next((other for other in others if other and is_database(Path(other))), None)
     if found is not None:

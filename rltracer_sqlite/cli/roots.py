@@ -45,9 +45,10 @@ def command(context: click.Context) -> None:
 def add(folder: Root) -> None:
     """Trust FOLDER, which may be a URL, and all that is in it."""
     from ..remembered_roots import remember_root
+    from ..sources import missing
 
     if isinstance(folder, Path) and not folder.exists():
-        raise click.ClickException(f"The file or folder {printable(str(folder))} does not exist.")
+        raise click.ClickException(printable(missing(folder)))
     _write(lambda: remember_root(folder))
 
 

@@ -226,5 +226,7 @@ def _existing(path: Root, what: str) -> Path:
             printable(f"{path} is not on this machine: index it with rltracer-index, and serve the index by datasette.")
         )
     if not path.exists():
-        raise click.ClickException(printable(f"{what} {path} does not exist."))
+        from ..sources import missing
+
+        raise click.ClickException(printable(missing(path, what)))
     return path.resolve()

@@ -69,12 +69,12 @@ def show(name: str) -> None:
 @click.argument("file", type=FILE)
 def guess(file: Path) -> None:
     """Propose a mapping for FILE from its first records. The mapping is printed, what to check goes to stderr."""
-    from ..sources import source_for
+    from ..sources import missing, source_for
     from ..sources.base import SourceError
     from ..sources.table.guess import guess_mapping
 
     if not file.is_file():
-        raise SourceError(f"{file} is no file." if file.exists() else f"The file {file} does not exist.")
+        raise SourceError(f"{file} is no file." if file.exists() else missing(file, "The file"))
     try:
         known = source_for(file).name
     except SourceError:

@@ -29,6 +29,10 @@ def open_index(path: Path) -> sqlite3.Connection:
     if is_folder:
         raise IndexFileError(f"{path} is a folder, not an index. Make one of it with: rltracer-index run.sqlite {path}")
     if not is_file:
+        from ..sources.absent import dangling
+
+        if (target := dangling(path)) is not None:
+            raise IndexFileError(f"{path} is a link to {target}, where there is nothing.")
         raise IndexFileError(f"The index {path} does not exist. Make it with: rltracer-index {path} RUN")
     connection = _connect(path, read_only=True)
     _check(connection, path)

@@ -57,13 +57,13 @@ def source_for(root: Root, tokenizer: str | None = None, layout: str | None = No
     raise SourceError(nothing_found(root))
 
 
-def missing(root: Root) -> str:
-    """Say that there is nothing at a place."""
+def missing(root: Root, what: str = "The file or folder") -> str:
+    """Say that there is nothing at a place, which was to be `what`."""
     if isinstance(root, Path) and (scheme := str(root).partition(":/")[0]) in PACKAGES:
-        return f"The file or folder {root} does not exist. A URL is given as text, not as a Path: {scheme}://…"
+        return f"{what} {root} does not exist. A URL is given as text, not as a Path: {scheme}://…"
     if isinstance(root, Path) and (target := dangling(root)) is not None:
         return f"{root} is a link to {target}, where there is nothing."
-    return f"The file or folder {root} does not exist."
+    return f"{what} {root} does not exist."
 
 
 def nothing_found(root: Root) -> str:
