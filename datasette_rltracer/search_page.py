@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
@@ -44,6 +45,7 @@ ORDERS = {
 }
 # What the form has fields for; other filters stand above the results and can be taken off there.
 FIELDS = ("success", "split", "step__gte", "step__lte")
+UNSCORED = ("success__isnull", "1")
 
 SPLITS = "select distinct split from steps where split is not null order by split limit 50"
 
@@ -61,7 +63,7 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
     attached = datasette.databases[database]
     columns = await attached.table_columns("trajectories")
     refuse_unknown_filters(request, "trajectories", columns, ("q", "start"))
-    selection = read_selection(request, "trajectories", columns)
+    selection = _with_outcome(read_selection(request, "trajectories", columns))
     [splits] = await answers(datasette, request, database, Query(SPLITS))
     coverage = await ask(datasette, database, lambda c: text_coverage(c) if has_text(c) else None)
     context: dict[str, Any] = {
@@ -139,17 +141,22 @@ def _table_search(text: str, match: str) -> list[tuple[str, str]]:
     return [("_search", text)] if plain and "NOT" not in text.split() else [("_search", match), ("_searchmode", "raw")]
 
 
+def _with_outcome(selection: Selection) -> Selection:
+    """Return the selection with the filter of Datasette for what the form calls unscored, which is no value."""
+    pairs = [UNSCORED if pair == ("success", "unscored") else pair for pair in selection.chosen]
+    return replace(selection, chosen=list(dict.fromkeys(pairs)))
+
+
 def _form(selection: Selection, splits: list[str]) -> dict[str, Any]:
     given = dict(selection.chosen)
     if (asked := given.get("split")) and asked not in splits:
         splits = [*splits, asked]
-    unscored = given.get("success__isnull") == "1"
-    own = {*FIELDS, "success__isnull"}
+    outcome = {"success": "unscored"} if UNSCORED in selection.chosen else {}
+    others = [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in FIELDS and pair != UNSCORED]
     return {
-        "given": {name: given.get(name, "") for name in FIELDS},
-        "unscored": unscored,
+        "given": {name: given.get(name, "") for name in FIELDS} | outcome,
         "splits": splits,
-        "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
+        "hidden": others,
     }
 
 

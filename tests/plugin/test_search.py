@@ -74,6 +74,15 @@ async def test_results_carry_ids_and_a_search_without_any_says_what_helps(datase
     assert '<option value="x" selected>x</option>' in await get(datasette, f"{SEARCH}?q=absent&split=x")
 
 
+@pytest.mark.parametrize("asked", ["success=unscored", "success__isnull=1"])
+async def test_the_form_has_the_outcome_unscored_and_hands_it_on_as_the_filter_of_the_table(datasette, asked):
+    page = await get(datasette, f"{SEARCH}?q=pick&{asked}")
+    assert '<option value="unscored" selected>unscored</option></select>' in page
+    assert '<input type="hidden" name="success' not in page
+    assert "success__isnull=1" in re.search(r'href="([^"]*/trajectories\?[^"]*)"', page)[1]
+    assert "success=unscored" not in page
+
+
 async def test_page_terminal_and_python_count_the_same(datasette, searchable):
     assert search_text(searchable / "run.sqlite", "pick", limit=1).total == 3
     assert "3 trajectories" in words(await get(datasette, f"{SEARCH}?q=pick"))
@@ -92,6 +101,7 @@ async def test_page_terminal_and_python_count_the_same(datasette, searchable):
         ("q=pick&_sort_desc=reward", [3, 2, 4]),
         ("q=pick&success=1", [3]),
         ("q=pick&success__isnull=1", [4]),
+        ("q=pick&success=unscored", [4]),
         ("q=pick&reward__gte=0.5&reward__lt=1", [2]),
         ("q=pick&step=1&split=train", [4, 3, 2]),
         ("q=pick&step=7", []),
