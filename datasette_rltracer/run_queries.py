@@ -6,7 +6,8 @@ from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.over_steps import EASIER_HALF, HARDER_HALF, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.states import COUNTED_STEPS, FAILED, IS_EMPTY, OF_STEPS, STEPS_AMISS
+from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, FAILED, OF_STEPS, STEPS_AMISS
+from rltracer_sqlite.index.states import FILES as FILES_BY_STATE
 
 from .queries import Query
 
@@ -24,19 +25,14 @@ select
     {COUNTED_STEPS.format(schema="main").strip()},
     (select count(distinct step) from steps where run_id = r.id) as numbered_steps,
     (select count(*) from steps where run_id = r.id) as step_rows,
-    (select count(*) from shards where run_id = r.id) as files,
-    (select sum(state = 'reading') from shards where run_id = r.id) as reading,
-    (select sum(state = 'waiting') from shards where run_id = r.id) as waiting,
-    (select sum(state = 'unread') from shards where run_id = r.id) as unread,
-    (select sum(state = 'gone') from shards where run_id = r.id) as gone,
-    (select sum({IS_EMPTY}) from shards s where run_id = r.id) as empty,
-    (select ifnull(sum(problems), 0) from shards where run_id = r.id) as problems,
+    files, {", ".join(FILES_BY_STATE)}, problems,
     {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(id) from (
         select id from shards where run_id = r.id and problems > 0
         limit {MOST_FILES + 1}
     )) as files_with_problems
-from runs r where r.id = :run_id
+from runs r join (select {COUNTED_STATES.strip()} from shards s where run_id = :run_id)
+where r.id = :run_id
 """
 
 STEPS_IN_ORDER = "order by s.step is null, s.step desc, s.split = 'train' desc, s.split limit {size} offset {start}"
