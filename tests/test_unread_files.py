@@ -66,8 +66,19 @@ def test_it_is_said_with_its_step_and_the_others_are_indexed(
     assert "Could not be read: step 2. --step N says why." in shown.stdout
     assert "not been read yet" not in shown.stdout
     assert rltracer("inspect", database, "--step", "3").stderr == ""
-    assert rltracer("inspect", database, "--step", "2").stderr.startswith("run, step 2: 1 problem; 1 of 1 file could")
+    listed = rltracer("inspect", database, "--step", "2")
+    said = " ".join(listed.stdout.split())
+    assert (said.startswith(f"No trajectory of step 2 was found. {why}"), listed.stderr) == (True, "")
     assert indexed(database, run, "--steps", "3", "--quiet") == (0, "", "")
+
+
+def test_beside_what_the_list_of_a_step_says_of_its_files_that_of_others_is_told(run: Path, tmp_path: Path) -> None:
+    into_a_folder(run / TRACES.format(2))
+    (run / "loose.jsonl").write_text('{"id": "t')
+    indexed(tmp_path / "x.sqlite", run)
+    said = rltracer("inspect", tmp_path / "x.sqlite", "--step", "2").stderr
+    assert said.startswith("run, step 2: 1 of 2 files ends in the middle of a line: rltracer inspect ")
+    assert rltracer("inspect", tmp_path / "x.sqlite", "--step", "3").stderr.startswith("run, step 3: 1 of 2 files ends")
 
 
 def test_an_empty_file_of_records_is_told(run: Path, tmp_path: Path) -> None:

@@ -70,14 +70,18 @@ def say_amiss_of(adapter: IndexedAdapter, step: int | None = None) -> None:
 
 
 def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]:
+    from ..browse.outcome import GAVE_NONE, why_nothing_is_read
+    from ..browse.steps import step_key
     from ..index.queries import runs as known_runs
     from ..index.states import amiss, lists_them, step_states
 
     known = known_runs(adapter.connection)
     run = next(run for run in known if run.id == adapter.run_id)
-    said = amiss(
-        step_states(adapter.connection, run.id, step), lists_them(str(place), run.name if len(known) > 1 else None)
-    )
+    where = (adapter.connection, run.id)
+    # Where the step has no trajectory, its list has said already why its files gave none.
+    told = f"s.step is :step and {GAVE_NONE}" if why_nothing_is_read(*where, step_key(step)) else "0"
+    row = {**step_states(*where, step, told=told), "files": step_states(*where, step)["files"]}
+    said = amiss(row, lists_them(str(place), run.name if len(known) > 1 else None))
     return [f"{in_line(run.name)}, step {step}: {said}"] if said else []
 
 

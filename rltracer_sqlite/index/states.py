@@ -66,7 +66,7 @@ from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by
 # A file whose place tells no step, or no split, may hold any.
 MAY_BE_OF_SPLIT = "(:split is null or s.split is :split or s.split is null)"
 MAY_BE_OF_STEP = f"s.run_id = :run_id and (s.step is :step or s.step is null) and {MAY_BE_OF_SPLIT}"
-OF_STEP = f"select {COUNTED_STATES.strip()} from shards s where {MAY_BE_OF_STEP}"
+OF_STEP = f"select {COUNTED_STATES.strip()} from shards s where {MAY_BE_OF_STEP} and not ({{told}})"
 # The same of all steps of a run at once, by step and split of the files' places.
 OF_STEPS = f"""
 select s.step, s.split, {COUNTED_STATES.strip()} from shards s
@@ -140,13 +140,14 @@ def run_states(connection: sqlite3.Connection, schema: str = "main") -> dict[int
 
 
 def step_states(
-    connection: sqlite3.Connection, run_id: int, step: int | None, split: str | None = None
+    connection: sqlite3.Connection, run_id: int, step: int | None, split: str | None = None, told: str = "0"
 ) -> dict[str, Any]:
     """Return how many files that may be of a step are in each state, and their problems; of a `split` of it, if given.
 
-    A file whose place tells no step may hold any, and is counted in all of them.
+    A file whose place tells no step may hold any, and is counted in all of them. Those that pass the condition `told`
+    on their row `s` are told of by themselves, and left out.
     """
-    cursor = connection.execute(OF_STEP, {"run_id": run_id, "step": step, "split": split})
+    cursor = connection.execute(OF_STEP.format(told=told), {"run_id": run_id, "step": step, "split": split})
     return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
 
 
