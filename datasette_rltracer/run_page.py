@@ -60,7 +60,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
-        **_rows(datasette, database, identity, lists),
+        **_rows(datasette, database, row, lists),
         **_addresses(datasette, database, identity, start),
         "problems_url": _problems_url(datasette, database, row),
         "charts": await _charts(datasette, request, database, identity),
@@ -69,11 +69,11 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
     return await render(datasette, request, database, "run.html", context)
 
 
-def _rows(datasette: Datasette, database: str, run: int, lists: dict[str, Answer]) -> dict[str, Any]:
-    """Return the rows of the lists with their addresses and drawings."""
-    where, envs = (datasette, database), lists["envs"]
+def _rows(datasette: Datasette, database: str, about: dict[str, Any], lists: dict[str, Answer]) -> dict[str, Any]:
+    """Return the rows of the lists of the run that a row is `about`, with their addresses and drawings."""
+    where, run, envs = (datasette, database), about["id"], lists["envs"]
     return {
-        "steps": _steps(*where, run, lists),
+        "steps": _steps(*where, about, lists),
         "envs": [_env(*where, run, row) for row in envs.rows],
         "prompts_found": {name: _prompts(*where, run, lists[name]) for name in ("hardest", "easiest")},
         "errors": [_error(*where, run, row) for row in lists["errors"].rows],
@@ -108,9 +108,21 @@ def _no_problems(state: list[str]) -> str:
 
 def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]) -> str:
     """Return the address of the table of a run's problems; of all problems, where too many of its files have some."""
-    files = [str(one) for one in json.loads(run["files_with_problems"])]
-    chosen = [("shard_id__in", ",".join(files))] if 0 < len(files) <= MOST_FILES else []
-    return table_url(datasette, database, "problems", chosen)
+    files = [one for one, *_ in json.loads(run["files_with_problems"])]
+    return table_url(datasette, database, "problems", _of_files(files) if 0 < len(files) <= MOST_FILES else [])
+
+
+def _of_files(files: list[int]) -> list[tuple[str, str]]:
+    return [("shard_id__in", ",".join(map(str, files)))]
+
+
+def _marks_url(datasette: Datasette, database: str, run: dict[str, Any], row: dict[str, Any]) -> str:
+    """Return the address of the problems of a step's files, or of the files where none has one, or too many have."""
+    listed = json.loads(run["files_with_problems"])
+    files = [one for one, step, split in listed if step == row["step"] and split in (None, row["split"])]
+    if files and len(listed) <= MOST_FILES:
+        return table_url(datasette, database, "problems", _of_files(files))
+    return table_url(datasette, database, "shards", run_id=run["id"], step=row["step"])
 
 
 async def _charts(datasette: Datasette, request: Request, database: str, run: int) -> Markup | None:
@@ -126,13 +138,14 @@ async def _charts(datasette: Datasette, request: Request, database: str, run: in
     return await charts.charts_fragment(datasette, request, database, run)
 
 
-def _steps(datasette: Datasette, database: str, run: int, lists: dict[str, Answer]) -> list[dict[str, Any]]:
+def _steps(datasette: Datasette, database: str, run: dict[str, Any], lists: dict[str, Answer]) -> list[dict[str, Any]]:
     """Return the rows of the steps, with why one has no trajectory, and what of one was not read."""
     why = {(file["step"], file["split"]): trouble(file) for file in lists["empty"].rows}
     files = by_step(lists["files_of_steps"].rows)
     return [
         {
-            **_step(datasette, database, run, row),
+            **_step(datasette, database, run["id"], row),
+            "marks_url": _marks_url(datasette, database, run, row),
             "why": why.get((row["step"], row["split"])),
             "marks": step_marks(step_amiss(files.get(row["step"], []), row["split"]), row["gone"], row["trajectories"]),
         }

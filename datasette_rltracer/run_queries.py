@@ -27,8 +27,8 @@ select
     (select count(*) from steps where run_id = r.id) as step_rows,
     files, {", ".join(FILES_BY_STATE)}, problems,
     {STEPS_AMISS.format(schema="main").strip()},
-    (select json_group_array(id) from (
-        select id from shards where run_id = r.id and problems > 0
+    (select json_group_array(json_array(id, step, split)) from (
+        select id, step, split from shards where run_id = r.id and problems > 0
         limit {MOST_FILES + 1}
     )) as files_with_problems
 from runs r join (select {COUNTED_STATES.strip()} from shards s where run_id = :run_id)

@@ -77,8 +77,10 @@ def test_beside_what_the_list_of_a_step_says_of_its_files_that_of_others_is_told
     (run / "loose.jsonl").write_text('{"id": "t')
     indexed(tmp_path / "x.sqlite", run)
     said = rltracer("inspect", tmp_path / "x.sqlite", "--step", "2").stderr
-    assert said.startswith("run, step 2: 1 of 2 files ends in the middle of a line: rltracer inspect ")
-    assert rltracer("inspect", tmp_path / "x.sqlite", "--step", "3").stderr.startswith("run, step 3: 1 of 2 files ends")
+    assert said.startswith("run, step 2: 1 of 2 files that may hold it ends in the middle of a line: rltracer inspect ")
+    assert rltracer("inspect", tmp_path / "x.sqlite", "--step", "3").stderr.startswith(
+        "run, step 3: 1 of 2 files that may hold it ends"
+    )
 
 
 def test_an_empty_file_of_records_is_told(run: Path, tmp_path: Path) -> None:

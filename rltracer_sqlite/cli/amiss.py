@@ -80,7 +80,8 @@ def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]
     where = (adapter.connection, run.id)
     # Where the step has no trajectory, its list has said already why its files gave none.
     told = f"s.step is :step and {GAVE_NONE}" if why_nothing_is_read(*where, step_key(step)) else "0"
-    row = {**step_states(*where, step, told=told), "files": step_states(*where, step)["files"]}
+    every = step_states(*where, step)
+    row = {**step_states(*where, step, told=told), **{name: every[name] for name in ("files", "stepless")}}
     said = amiss(row, lists_them(str(place), run.name if len(known) > 1 else None))
     return [f"{in_line(run.name)}, step {step}: {said}"] if said else []
 

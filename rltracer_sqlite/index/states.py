@@ -66,7 +66,10 @@ from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by
 # A file whose place tells no step, or no split, may hold any.
 MAY_BE_OF_SPLIT = "(:split is null or s.split is :split or s.split is null)"
 MAY_BE_OF_STEP = f"s.run_id = :run_id and (s.step is :step or s.step is null) and {MAY_BE_OF_SPLIT}"
-OF_STEP = f"select {COUNTED_STATES.strip()} from shards s where {MAY_BE_OF_STEP} and not ({{told}})"
+OF_STEP = f"""
+select ifnull(sum(s.step is null), 0) as stepless, {COUNTED_STATES.strip()}
+from shards s where {MAY_BE_OF_STEP} and not ({{told}})
+"""
 # The same of all steps of a run at once, by step and split of the files' places.
 OF_STEPS = f"""
 select s.step, s.split, {COUNTED_STATES.strip()} from shards s
@@ -90,11 +93,12 @@ def state_words(row: Mapping[str, Any]) -> list[str]:
 def file_words(row: Mapping[str, Any]) -> list[str]:
     """Return what is not as it should be with the files of a run, in words, and of which steps these are.
 
-    `row` is as in `state_words`; it may have `steps_amiss`, which is as in `STEPS_AMISS`.
+    `row` is as in `state_words`; it may have `steps_amiss`, which is as in `STEPS_AMISS`. Of a single step it may have
+    how many of its files are `stepless`: these may hold any.
     """
+    files = plural(row["files"], "file") + (" that may hold it" if row.get("stepless") else "")
     return [
-        f"{row[state]:,} of {plural(row['files'], 'file')} {of_one if row[state] == 1 else of_several}"
-        f"{_steps_amiss(row, state, 'of')}"
+        f"{row[state]:,} of {files} {of_one if row[state] == 1 else of_several}{_steps_amiss(row, state, 'of')}"
         for state, (of_one, of_several) in FILES.items()
         if row.get(state)
     ]

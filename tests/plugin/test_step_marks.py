@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from datasette.app import Datasette
 
 from tests.commands import indexed, rltracer
 from tests.export_runs import rollout, write_steps
+from tests.indexing import rows
 from tests.plugin.conftest import get
-from tests.plugin.html import table_rows, words
+from tests.plugin.html import links, table_rows, words
 
 TRACES = "rollouts/step_{}/{}/all/traces.jsonl"
 UNREAD = "1 problem; 1 of 2 files could not be read; 1 of 2 trajectories cannot be opened"
@@ -54,15 +56,42 @@ def database(tmp_path: Path) -> Path:
 @pytest.mark.asyncio
 async def test_the_page_of_a_run_has_it_beneath_each_row(database: Path) -> None:
     page = await get(Datasette([str(database)]), "/-/rltracer/x/run/1")
-    rows = table_rows(page, "steps")
+    listed = table_rows(page, "steps")
     found = {
         (int(row[0]), row[1]): following[1] if following[0] == "" else ""
-        for row, following in zip(rows, [*rows[1:], ["end"]], strict=True)
+        for row, following in zip(listed, [*listed[1:], ["end"]], strict=True)
         if row[0]
     }
     assert found == MARKS
-    assert page.count(f'<a href="#problems">{UNREAD}</a>') == 1
+    assert page.count(f">{UNREAD}</a>") == 1
     assert "4 problems" in words(page)  # with that of the file without a step
+
+
+@pytest.mark.asyncio
+async def test_a_mark_leads_to_the_problems_of_its_step_or_to_its_files(database: Path) -> None:
+    datasette = Datasette([str(database)])
+    page = await get(datasette, "/-/rltracer/x/run/1")
+    leads = {mark: links(page, mark)[0] for mark in MARKS.values() if mark}
+    of_files = {"1 of 1 file ends in the middle of a line": "waiting", "1 of 1 file is empty": "complete"}
+    for mark, state in of_files.items():
+        [file] = await table(datasette, leads[mark])
+        assert (file["state"], file["step"] in (3, 4)) == (state, True)
+    for mark in set(MARKS.values()) - {"", *of_files}:
+        [problem] = await table(datasette, leads[mark])
+        [step] = {step for (step, _), words in MARKS.items() if words == mark}
+        [(path,)] = rows(database, f"select path from shards where id = {int(problem['shard_id'])}")
+        assert path == TRACES.format(step, "train")
+
+
+async def table(datasette: Datasette, address: str) -> list[dict[str, Any]]:
+    path, _, query = address.partition("?")
+    answer = await datasette.client.get(f"{path}.json?{query}&_shape=array")
+    return list(answer.json())
+
+
+def test_the_terminal_says_of_a_step_that_some_files_may_hold_it(database: Path) -> None:
+    said = rltracer("inspect", database, "--step", "3").stderr
+    assert "1 of 2 files that may hold it ends in the middle of a line: " in said
 
 
 @pytest.mark.asyncio
