@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
@@ -47,9 +48,44 @@ SWITCHES = {
     "_redact": "redact",
     "_distinct": "distinct",
 }
+# What the fields and the boxes of the form are called, by their names in its address.
+LABELS = {
+    "_min_pass_rate": "pass rate from",
+    "_max_pass_rate": "pass rate to",
+    "_window": "steps per window",
+    "_field": "recorded value",
+    "_no_truncated": "without trajectories that a limit cut off",
+    "_effective_only": "only what was part of a training batch",
+    "_keep_errors": "also trajectories that ended with an error",
+    "_no_scoring_errors": "without trajectories whose scoring failed",
+    "_per_prompt": "per prompt and window",
+    "_global_per_prompt": "per prompt over all",
+    "_target": "rows in all",
+    "_tool_call_power": "favour tool calls, to the power of",
+    "_seed": "seed of what is random",
+    "_margin": "least reward margin of a pair",
+    "_unique_prompts": "each prompt at most once over all runs and windows",
+    "_provenance": "where it comes from, as trace_provenance",
+    "_no_tools": "without tool definitions",
+    "_redact": "without keys, tokens and passwords of known shapes",
+    "_distinct": "without rows of the same content",
+}
 FIELDS = ("run_id", "env", "step__gte", "step__lte")  # filters that the form of the export page has fields for
 OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}
+PREFERENCE = re.compile(r"(?<![\w/.])[a-z]+(?:_[a-z]+)+(?![\w/])")
 OFF = ("", "0", "off", "false")
+
+
+def in_form_words(sentence: str) -> str:
+    """Return a sentence of the library with its names of preferences as the form calls what sets them."""
+    keys = {name: key for key, (name, _) in NUMBERS.items()}
+    keys |= {name: key for names in (BOUNDS, SWITCHES) for key, name in names.items()}
+
+    def called(name: re.Match[str]) -> str:
+        key = keys.get(name[0], "")
+        return f'{"the box " * (key in SWITCHES)}"{LABELS[key]}"' if key in LABELS else name[0]
+
+    return PREFERENCE.sub(called, sentence).replace("the field filter ", f'a "{LABELS["_field"]}" ')
 
 
 def filters(request: Request) -> list[tuple[str, str]]:

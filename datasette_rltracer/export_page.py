@@ -21,11 +21,13 @@ from .export_download import refusal
 from .export_options import (
     BOUNDS,
     FIELDS,
+    LABELS,
     MODES,
     NUMBERS,
     SWITCHES,
     TABLES,
     filters,
+    in_form_words,
     preferences,
     refuse_unknown,
 )
@@ -110,10 +112,12 @@ async def form_page(
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
         "previewed": mode,
         "told": told[0] if told else None,
+        "notes": [in_form_words(note) for note in told[0]["notes"]] if told else [],
+        "labels": LABELS,
         "meaning": meaning,
         "selected": selected_words(told[0]) if told else None,
         "rows": told[1] if told else [],
-        "problem": problem,
+        "problem": in_form_words(problem) if problem else None,
         "missing": missing,
     }
     return await render(datasette, request, database, "export.html", context, status)

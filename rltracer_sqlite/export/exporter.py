@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,7 @@ from .write import refuse_name, refuse_target, replacing_all, write_rows
 from .written import Written
 
 MOST_ATTEMPTS = 1000
+ROWS_LOOKED_INTO = 100  # by a preview
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
 
 
@@ -113,16 +115,23 @@ class TraceDataExporter:
             return summary(selection)
 
     def preview(self, rows: int) -> tuple[dict[str, Any], list[Any]]:
-        """Return the summary of the selection and its first rows, of which only these records are read.
+        """Return the summary of the selection and its first rows. The notes are those of a whole export of few rows.
 
-        A record that proves to be no training data is passed over, and the summary does not count that.
+        Of many rows the records of the first are read, and notes that take the others say so. A record that proves to
+        be no training data is passed over, and the summary does not count that.
         """
         from .picked_rows import written_rows
 
         rows = whole_number("rows", rows)
         with self._selected() as selection:
-            told = summary(selection)
-            return told, list(islice(written_rows(selection, Written(), self.progress), rows))
+            written, first = Written(), list[Any]()
+            made = written_rows(selection, written, self.progress)
+            for row in islice(made, max(rows, ROWS_LOOKED_INTO)):
+                if len(first) < rows:
+                    first.append(row)
+            met = deepcopy(written)  # without the next row, if there is one
+            met.is_beginning = next(made, None) is not None
+            return summary(selection, looked_into=met), first
 
     def write_jsonl(self, output_path: str | os.PathLike[str]) -> ExportResult:
         """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts.

@@ -18,13 +18,16 @@ from .written import Written, row_notes
 SELECTED = "from placed l join picks k on k.pick = l.pick"
 
 
-def summary(selection: Selection, written: Written | None = None) -> dict[str, Any]:
-    """Return the summary of a selection; with `written`, also of what became rows of it."""
+def summary(selection: Selection, written: Written | None = None, looked_into: Written | None = None) -> dict[str, Any]:
+    """Return the summary of a selection; with `written`, also of what became rows of it.
+
+    `looked_into` are rows that were made for the notes on rows alone.
+    """
     preferences = selection.preferences
     # Sums of what an index holds may be beyond any number.
     with selection.scratch.index_errors(selection.runs[0]):
         amiss, chosen = _amiss(selection), selected(selection)
-        on_rows = row_notes(preferences.mode, chosen, written)
+        on_rows = row_notes(preferences.mode, chosen, written or looked_into)
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
             "runs": _runs(selection, written),

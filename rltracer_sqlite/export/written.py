@@ -27,6 +27,7 @@ class Written:
     repeats: int = 0  # rows left out, since one of the same content stands before
     rejected: Counter[str] = field(default_factory=Counter)  # by reason, over all attempts
     has_rejected: bool = False  # in this attempt
+    is_beginning: bool = False  # the rows are only the first ones, as those of a preview
     redacted: Counter[str] = field(default_factory=Counter)
     without_tools: int = 0  # rows with tool calls and no tool definitions
     of_branches: int = 0  # rows that hold one branch of a trajectory of several
@@ -60,10 +61,19 @@ def row_notes(mode: ExportMode | str, selected: Selected, written: Written | Non
     if mode is ExportMode.RL:
         return []
     in_pairs = mode is ExportMode.PREFERENCE
-    notes = [_on_branches(selected.of_several_branches, in_pairs, written), _on_limits(selected.cut_off, in_pairs)]
+    whole = None if written is None or written.is_beginning else written
+    notes = [_on_branches(selected.of_several_branches, in_pairs, whole), _on_limits(selected.cut_off, in_pairs)]
     if written is not None:
-        notes += [_on_endings(written), _on_tools(written)]
+        met = [note for note in (_on_endings(written), _on_tools(written)) if note]
+        notes += met if whole else [_on_beginning(written, in_pairs, met)]
     return [note for note in notes if note]
+
+
+def _on_beginning(written: Written, in_pairs: bool, met: list[str]) -> str:
+    """Return what was met in the first rows, and that the others were not looked into."""
+    rows = plural(written.rows, "pair" if in_pairs else "row")
+    found = " ".join(met) or "each ends with an answer, and defines the tools that it calls."
+    return f"Looked into here are only the first {rows}: {found}"
 
 
 def _on_branches(count: int, in_pairs: bool, written: Written | None) -> str:

@@ -21,6 +21,7 @@ from rltracer_sqlite.export.stages import FIELD, STAGES
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
 from tests.plugin.html import links, words
+from tests.test_export_branches import answered, cut_off, forked
 
 from .conftest import exported, from_cli, get
 
@@ -218,6 +219,49 @@ async def test_the_title_says_what_is_exported(datasette: Datasette) -> None:
     assert "<title>run: training data from step 1 of the run two</title>" in page
     assert "Training data from step 1 of the run two where scored > 1 · prompt groups as a table" in words(page)
     assert links(page, "prompt groups as a table") == ["/run/prompt_groups?run_id=2&step=1&scored__gt=1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "",
+            "1 selected trajectory was cut off by a limit; the box “without trajectories that a limit cut off” leaves",
+        ),
+        ("", "1 of 5 rows ends with the message of a tool or a user, and no answer to it."),
+        (
+            "",
+            "3 rows are one branch of several, out of 1 trajectory of several branches. A reward is of all branches; ",
+        ),
+        ("", "a “recorded value” branches<=1 leaves such trajectories out."),
+        ("&_effective_only=1", "the box “only what was part of a training batch” drops them."),
+        ("&_target=99&_per_prompt=1", "Ask for fewer, or raise “per prompt and window”."),
+        ("&_no_tools=1", "rows call tools that the record does not define."),
+    ],
+)
+async def test_the_preview_has_the_notes_of_the_terminal_in_the_words_of_the_form(
+    tmp_path: Path, query: str, said: str
+) -> None:
+    write_steps(tmp_path / "run", {1: [forked(), cut_off(), answered("yes", 1.0)]})
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    page = await get(datasette, f"{PAGE}?_preview=sft{query}", 400 if "target" in query else 200)
+    assert said.replace("“", '"').replace("”", '"') in words(page.text)
+
+
+async def test_a_preview_of_many_rows_looks_into_the_first_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_steps(tmp_path / "run", {1: [cut_off(), *(answered(f"yes{n}", 1.0) for n in range(3))]})
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    monkeypatch.setattr("rltracer_sqlite.export.exporter.ROWS_LOOKED_INTO", 2)
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    page = words((await get(datasette, f"{PAGE}?_preview=sft")).text)
+    assert "Looked into here are only the first 2 rows: 1 of 2 rows ends with the message of a tool" in page
+    page = words((await get(datasette, f"{PAGE}?_preview=sft&reward=1")).text)
+    assert "only the first 2 rows: each ends with an answer, and defines the tools that it calls." in page
+    page = words((await get(datasette, f"{PAGE}?_preview=rl")).text)
+    assert "Looked into" not in page
 
 
 @pytest.mark.parametrize(
