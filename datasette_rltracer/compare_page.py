@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
-from rltracer_sqlite.comparison import FACTS
+from rltracer_sqlite.comparison import DERIVED, FACTS
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
@@ -22,7 +22,7 @@ from .alignment import Alignment, align
 from .bounds import ask
 from .branches import asked_branch, branches_of
 from .edge import Route
-from .figures import number
+from .figures import brief, number
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
 from .missing import NotThere, no_group, no_trajectory
@@ -168,6 +168,7 @@ def _context(
         "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
         "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
         "facts": facts_beside(row, other.row),
+        "derived": DERIVED if any(side.row["advantage_derived"] is not None for side in (one, other)) else None,
         "alignment": alignment,
         "ends": list(zip(sides, (alignment.left, alignment.right), strict=True)) if alignment else [],
     }
@@ -218,12 +219,20 @@ def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tupl
     found = []
     for column, words in names.items():
         one, other = left.get(column), right.get(column)
+        if column == "advantage":
+            one, other = _advantage(left), _advantage(right)
         if one is not None or other is not None:
             left_words, right_words = (
                 _value(bool(value) if column == "truncated" and value is not None else value) for value in (one, other)
             )
             found.append((words, left_words, right_words, one != other))
     return found
+
+
+def _advantage(row: Mapping[str, Any]) -> object:
+    """Return the advantage of a row, or in words the one that is derived, as the page of the group has it."""
+    derived = row["advantage_derived"]
+    return row["advantage"] if derived is None else f"{'+' * (derived > 0)}{brief(derived)} derived"
 
 
 def _value(value: object) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from datasette.utils import escape_sqlite
 
+from rltracer_sqlite.index.queries import DERIVED_ADVANTAGE
+
 from .drawings import length_bar, signed_bar
 from .figures import number
 from .queries import Query
@@ -17,11 +19,8 @@ ROWS_ON_A_PAGE = 100
 MOST_REWARDS = 12  # named rewards with a column of their own
 NARROW_REWARDS = 6  # of them where a window is no wider than that of a laptop
 
-# The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
-# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
-DERIVED = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
 USUAL_ORDER = ("reward", True)  # the best first
-SORTED_BY = {"advantage": f"ifnull(advantage, {DERIVED})"}  # as it is shown, derived ones among the recorded
+SORTED_BY = {"advantage": f"ifnull(advantage, {DERIVED_ADVANTAGE})"}  # as it is shown, derived ones among the recorded
 
 ROWS = """
 select
@@ -37,7 +36,12 @@ def rows_query(group: int, selection: Selection, rewards: Sequence[tuple[str, st
     where, parameters = selection.where()
     columns = "".join(f"{escape_sqlite(column)}, " for column, _ in rewards)
     text = ROWS.format(
-        rewards=columns, derived=DERIVED, where=where, order=selection.ordering(), size=ROWS_ON_A_PAGE, start=start
+        rewards=columns,
+        derived=DERIVED_ADVANTAGE,
+        where=where,
+        order=selection.ordering(),
+        size=ROWS_ON_A_PAGE,
+        start=start,
     )
     return Query(text, {**parameters, "group": group})
 

@@ -24,6 +24,7 @@ FACTS = {
     "policy_version": "policy version",
     "seconds": "seconds",
 }
+DERIVED = "A derived advantage is the reward minus the mean of its prompt group."
 WORD = 40  # characters that the parting of two texts is moved back, at most, to stand between words
 
 Signature = tuple[Any, ...]

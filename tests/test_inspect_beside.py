@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,18 @@ def test_where_reasoning_ends_can_be_seen(tmp_path: Path, options: tuple[str, ..
     beside = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 3, "--with", 4, *options).stdout.splitlines()
     title = "trajectory {}, #2 assistant"
     assert beside[-5:] == [ruled(title.format(3)), "│ (reasoning) One.", "yes", ruled(title.format(4)), "One."]
+
+
+def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_group(tmp_path: Path) -> None:
+    told = [{"advantage": 0.25}, {}, {}]
+    for number, info in enumerate(told):
+        record = trace(SAID[number], id=f"t{number}", reward=number / 2, info=info)
+        append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", record)
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    done = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 3).stdout
+    assert re.search(r"^≠ advantage +0.25 +0.5 derived$", done, re.MULTILINE)
+    assert "A derived advantage is the reward minus the mean of its prompt group." in done
+    both = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 3, "--json").stdout
+    facts = [(one["advantage"], one["advantage_derived"]) for one in json.loads(both)["trajectories"]]
+    assert facts == [(0.25, None), (None, 0.5)]
+    assert "derived" not in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 1).stdout

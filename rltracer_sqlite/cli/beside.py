@@ -48,28 +48,37 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     from ..sources.numbering import numbered
 
     rewards = [name for name in row if name.startswith("reward_")]
-    names = dict.fromkeys(["run", "step", "split", "prompt", "success", *FACTS, *rewards])
+    names = dict.fromkeys(["run", "step", "split", "prompt", "success", *FACTS, "advantage_derived", *rewards])
     known = {**row, "prompt": row["prompt_id"]}
     number = numbered(row["shard_file"], row["line"], row["item"])
     return {**{name: known.get(name) for name in names}, "file": f"{row['shard_file']} {number}".rstrip()}
 
 
 def _table(sides: Sequence[Side]) -> Iterator[str]:
-    from ..comparison import FACTS
+    from ..comparison import DERIVED, FACTS
 
     width = screen_width()
     room = (width - NAMES - 6) // 2
     facts = [_facts(side.row) for side in sides]
     titles = (cell(f"trajectory {side.row['id']}", room) for side in sides)
     yield cut("  ".join(["  " + " " * NAMES, *titles]).rstrip(), width)
+    derived = [fact.pop("advantage_derived") for fact in facts]
     for name in dict.fromkeys([*facts[0], *facts[1]]):
         values = [fact.get(name) for fact in facts]
+        if name == "advantage":
+            values = [_or_derived(*pair) for pair in zip(values, derived, strict=True)]
         if values == [None, None]:
             continue
         mark = "≠" if values[0] != values[1] else " "
         cells = (cell(_shown(name, value, room), room) for value in values)
         words = "outcome" if name == "success" else FACTS.get(name, name.removeprefix("reward_"))
         yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
+    if any(value is not None for value in derived):
+        yield from wrapped(DERIVED, width)
+
+
+def _or_derived(advantage: float | None, derived: float | None) -> float | str | None:
+    return advantage if advantage is not None or derived is None else f"{derived:.4g} derived"
 
 
 def _shown(name: str, value: Any, room: int) -> str | None:

@@ -41,13 +41,22 @@ def runs(connection: sqlite3.Connection) -> list[Run]:
     return [Run(*row) for row in connection.execute(f"select {', '.join(Run._fields)} from runs order by id")]
 
 
+# The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
+# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
+DERIVED_ADVANTAGE = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
+
+
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
-    """Return a row of `trajectories` with what its shard is, and its run's name, root and source."""
+    """Return a row of `trajectories` with what its shard is, and its run's name, root and source.
+
+    `advantage_derived` is the reward minus the mean of the prompt group, where no advantage is recorded.
+    """
     if not 0 < trajectory_id < 2**63:
         return None
     cursor = connection.execute(
-        """
-        select t.*, s.path as shard_path, s.file as shard_file, s.state as shard_state, s.layout as layout,
+        f"""
+        select t.*, case when t.advantage is null then {DERIVED_ADVANTAGE} end as advantage_derived,
+            s.path as shard_path, s.file as shard_file, s.state as shard_state, s.layout as layout,
             r.name as run, r.root as root, r.source as source, r.tokenizer as tokenizer, r.mapping as mapping
         from trajectories t join shards s on s.id = t.shard_id join runs r on r.id = t.run_id
         where t.id = ?

@@ -122,6 +122,19 @@ async def test_the_page_shows_where_they_part(tmp_path):
 
 
 @pytest.mark.asyncio
+async def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_group(tmp_path):
+    told = [({"advantage": 0.25}, 0), ({}, 0.5), ({}, 1)]
+    traces = [trace(conversation(str(r)), id=f"t{r}", reward=r, info=info) for info, r in told]
+    write_run(tmp_path / "run", traces)
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    page = words(await get(datasette, f"{COMPARE}?a=1&b=3"))
+    assert "advantage 0.25 +0.500 derived" in page
+    assert "A derived advantage is the reward minus the mean of its prompt group." in page
+    assert "+0.500 derived" in words(await get(datasette, "/-/rltracer/run/group/1"))
+
+
+@pytest.mark.asyncio
 async def test_the_best_and_the_worst_of_a_group(datasette):
     group = re.search(r"/group/(\d+)", await get(datasette, "/-/rltracer/run/trajectory/3"))[1]
     for query, pair in ((f"group={group}", "a=3&b=2"), ("a=2", "a=2&b=3"), ("a=3", "a=3&b=2"), ("a=4", "a=4&b=3")):
