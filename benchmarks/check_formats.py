@@ -10,9 +10,9 @@ The kind of each file is told by its columns. It ends with an error at the first
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,12 @@ def without_nulls(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache:
-        for name in sys.argv[1:]:
-            print(f"{name}: {check(Path(name), cache)}")
+        for file in asked.files:
+            print(f"{file}: {check(file, cache)}")
 
 
 if __name__ == "__main__":

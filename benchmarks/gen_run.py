@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Make a deterministic, realistic prime-rl run of any size.
 
-    gen_run.py OUT --format traces        rollouts/step_N/{train,eval}/{all,effective}/traces.jsonl, a Trace per line
-    gen_run.py OUT --format episodes      the same files with an Episode per line, nulls left out
-    gen_run.py OUT --format bin           rollouts/step_N/rank_R.bin, msgpack arrays of micro batches
-    gen_run.py OUT --format token_export  token_exports/step_N/rank_R.jsonl and STABLE
+    python -m benchmarks.gen_run OUT --format traces
+
+With `--format`
+    traces        rollouts/step_N/{train,eval}/{all,effective}/traces.jsonl, a Trace per line
+    episodes      the same files with an Episode per line, nulls left out
+    bin           rollouts/step_N/rank_R.bin, msgpack arrays of micro batches
+    token_export  token_exports/step_N/rank_R.jsonl and STABLE
 
 The same arguments always give the same bytes. A step samples its prompts without replacement, so every record of a
 run has an id of its own. Token ids are real Qwen3 ids when --tokenizer names a tokenizer.json: those of a
@@ -15,6 +18,7 @@ with --tokenizer.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 
@@ -50,15 +54,17 @@ def arguments() -> argparse.ArgumentParser:
 def main() -> None:
     """Write the run and print its size."""
     options = arguments().parse_args()
-    from generator.rollouts import RolloutMaker
+    if not __package__:  # run as a file, beside which alone Python looks then
+        sys.path.insert(0, str(Path(__file__).parents[1]))
+    from benchmarks.generator.rollouts import RolloutMaker
 
     maker = RolloutMaker(options)
     if options.format in ("traces", "episodes"):
-        from generator.jsonl import write_jsonl as write
+        from benchmarks.generator.jsonl import write_jsonl as write
     elif options.format == "bin":
-        from generator.token_shards import write_bins as write
+        from benchmarks.generator.token_shards import write_bins as write
     else:
-        from generator.token_shards import write_token_exports as write
+        from benchmarks.generator.token_shards import write_token_exports as write
     print(write(maker, options.out))
 
 

@@ -7,8 +7,8 @@ makes the index first where it does not exist (about 20 s, 400 MB). A facet that
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -80,8 +80,11 @@ async def _median(datasette: Datasette, url: str) -> tuple[float, Any]:
 
 def main() -> None:
     """Measure the index that is named, or one in a temporary folder."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("index", nargs="?", type=Path)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "large.sqlite"
+        path = asked.index or Path(folder) / "large.sqlite"
         if not path.exists():
             make_large_index(path)
         asyncio.run(measure(path))

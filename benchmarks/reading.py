@@ -9,10 +9,10 @@ which has the same frame and asks no database.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -118,8 +118,11 @@ async def _times(datasette: Datasette, url: str) -> tuple[list[float], float, in
 
 def main() -> None:
     """Make the index where it is missing, measure, and fail where a page is too slow."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
+        folder = asked.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         if not asyncio.run(measure(make(folder))):
             raise SystemExit("a page is slower than its limit")

@@ -9,6 +9,7 @@ compared with what SQLite alone does with such texts once they are decoded: as i
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import random
@@ -165,8 +166,10 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-        sys.exit(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    if given := parser.parse_args().folder:
+        given.mkdir(parents=True, exist_ok=True)
+        sys.exit(main(given))
     with tempfile.TemporaryDirectory() as temporary:
         sys.exit(main(Path(temporary)))
