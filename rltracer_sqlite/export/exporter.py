@@ -29,7 +29,7 @@ from .write import refuse_name, refuse_target, replacing_all, write_rows
 from .written import Written
 
 MOST_ATTEMPTS = 1000
-ROWS_LOOKED_INTO = 100  # by a preview
+ROWS_LOOKED_INTO = 20  # by a preview: each costs the reading of its record, which may be far away or huge
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
 
 
