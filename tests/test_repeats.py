@@ -243,3 +243,29 @@ def test_what_a_record_says_of_itself_is_kept_as_long_as_something_else_speaks_o
     index(database, run)
     assert rows(database, said) == []
     assert rows(database, "select advantage from trajectories") == [(0.5,)][emptied - 1 :]
+
+
+def test_a_file_that_has_grown_and_takes_over_rows_says_all_of_what_it_says_of_them(tmp_path: Path) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    whole, copies = run / TRACES.format(1), run / "rollouts/step_1/train/effective/traces.jsonl"
+    append(whole, record("a"), record("b"))
+    append(copies, record("a", reward=0.25))
+    index(database, run)
+    whole.write_bytes(line(record("b")))
+    append(copies, record("c"))
+    index(database, run)
+    index(tmp_path / "fresh.sqlite", run)
+    rewards = "select uid, reward from trajectories order by uid"
+    assert rows(database, rewards) == rows(tmp_path / "fresh.sqlite", rewards) == [("a", 0.25), ("b", 1.0), ("c", 1.0)]
+
+
+def test_a_step_that_all_its_trajectories_have_left_is_none_unless_a_file_is_of_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    append(run / "more.jsonl", record("a"))  # read first, and of no step
+    append(run / TRACES.format(1), record("a"))
+    (run / TRACES.format(2)).parent.mkdir(parents=True)
+    (run / TRACES.format(2)).touch()
+    for database in (tmp_path / "x.sqlite", tmp_path / "fresh.sqlite"):
+        index(database, run)
+        index(database, run)
+        assert rows(database, "select step, trajectories from steps order by step") == [(1, 1), (2, 0)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.index import database as module
+from rltracer_sqlite.index import reading
 from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.index.followed import Followed
 from rltracer_sqlite.index.plan import read_again
@@ -281,3 +282,23 @@ def test_a_database_that_was_made_anew_is_gone_on_with(tmp_path: Path, run: Path
         append(run / ALL, record("t1"))
         watch.look()
     assert uids(database) == ["t0", "t1"]
+
+
+def test_nothing_stays_of_a_file_whose_reading_was_killed_as_it_began(
+    run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(run / ALL, record("t0"))
+    index(database, run)
+    append(run / at_step(2), record("u0"))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "open_shard", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index(database, run)
+    shutil.rmtree((run / at_step(2)).parents[2])
+    index(database, run)
+    for table in ("shards", "steps"):
+        assert rows(database, f"select step from {table}") == [(1,)]

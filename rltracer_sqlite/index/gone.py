@@ -96,10 +96,10 @@ def _is_closed(path: str, present: Collection[str]) -> bool:
 
 
 def _forget_never_read(connection: sqlite3.Connection, vanished: list[int]) -> None:
-    """Delete the rows of files that could not be read and gave nothing, and the steps that were found by them alone."""
+    """Delete the rows of files of which nothing was read, and the steps that were found by them alone."""
     never_read = """
         select id from shards s where id in (select value from json_each(:vanished))
-            and state = 'unread' and records = 0 and indexed_bytes = 0
+            and state in ('unread', 'reading') and records = 0 and indexed_bytes = 0
             and not exists (select 1 from trajectories t where t.shard_id = s.id)
             and not exists (select 1 from annotations a where a.shard_id = s.id)
     """

@@ -86,6 +86,21 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
         )
 
 
+def forget_left_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
+    """Forget the steps that all trajectories have left for others, where no file's place tells of them either."""
+    told = {(shard.step, shard.split) for shard in shards}
+    left = connection.execute(
+        """
+        select id, step, split from steps where run_id = ?1 and indexed_at is not null and trajectories = 0
+            and not exists (select 1 from shards s where s.run_id = ?1 and s.step is steps.step
+                and s.split is steps.split and s.step is not null)
+        """,
+        (run_id,),
+    ).fetchall()
+    empty = [(identity,) for identity, *place in left if place[0] is None or tuple(place) not in told]
+    connection.executemany("delete from steps where id = ?", empty)
+
+
 def new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> set[tuple[int, str | None]]:
     """Return (step, split) of the shards' places that the index does not list."""
     rows = connection.execute("select step, split, trajectories from steps where run_id = ?", (run_id,)).fetchall()

@@ -11,7 +11,7 @@ from ..sources.places import Root
 from .database import transaction
 from .derived import StepKey
 from .gone import flag_unread
-from .plan import HASHED_BYTES, TO_READ_AGAIN, Fingerprints, Job, file_now, fingerprints
+from .plan import HASHED_BYTES, TO_READ_AGAIN, Fingerprints, Job, file_now, fingerprints, read_again
 from .rows import RunWriter
 from .stale import drop_stale, forget_findings
 from .statistics import note_read_steps, refresh_steps
@@ -34,10 +34,12 @@ class Reading:
         self.reached, self.state, self.note, self.removed = job.start, "complete", "", 0
         self.hashes: Fingerprints | None = None  # those at the position reached, until what came before it is written
         self.misfit, self.is_known_other = "", False
+        self.is_due_again = False  # it has grown, and since that was found rows of another shard have moved to it
 
     def commits(self, scanned: Iterable[Scanned]) -> Iterator[int]:
         """Write what is scanned, yielding the number of new bytes after each commit."""
         with transaction(self.connection):
+            self.is_due_again = not self.job.again and _has_no_hashes(self.connection, self.job.shard_id)
             self.job.shard_id = _shard_row(self.connection, self.writer.run_id, self.job)
             if self.job.again:
                 forget_findings(self.connection, self.job.shard_id)
@@ -89,7 +91,7 @@ class Reading:
         seen = self.held if self.job.again else None
         batch = self.entries, self.updates, self.problems
         self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen, is_last)
-        hashes = (None, None) if self.job.again and not is_last else self.hashes
+        hashes = (None, None) if self.is_due_again or (self.job.again and not is_last) else self.hashes
         _note_progress(self.connection, self.job, self.reached, len(self.entries) + len(self.updates), hashes)
         self.hashes = None
         self.entries, self.updates, self.problems = [], [], []
@@ -117,6 +119,8 @@ class Reading:
                 self.removed, steps, self.moved_to = dropped
                 self.writer.touched_steps |= steps
             _close_shard(self.connection, self.job, self.state, self.note, self.is_known_other)
+            if self.is_due_again:
+                read_again(self.connection, [self.job.shard_id])
             self.writer.count_steps()
             shard = self.job.shard
             note_read_steps(self.connection, self.writer.run_id, (shard.step, shard.split))
@@ -142,6 +146,12 @@ def _shard_row(connection: sqlite3.Connection, run_id: int, job: Job) -> int:
     )
     row = connection.execute("select id from shards where run_id = ? and path = ?", (run_id, shard.path)).fetchone()
     return int(row[0])
+
+
+def _has_no_hashes(connection: sqlite3.Connection, shard_id: int) -> bool:
+    """Say whether a known shard is marked as one to be read from its start."""
+    row = connection.execute("select head_hash is null from shards where id = ?", (shard_id,)).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _note_progress(

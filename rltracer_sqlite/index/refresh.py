@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..sources.base import Source
+from ..sources.base import Shard, Source
 from ..sources.places import Root
 from .database import begin_writing, transaction
 from .gone import mark_gone
 from .late import leave_for_later, make_missing
 from .moved import Move
-from .plan import discover_steps, find_jobs, refuse_double_counting
+from .plan import discover_steps, find_jobs, forget_left_steps, refuse_double_counting
 from .reading import Reading
 from .rows import RunWriter
 from .scanning import scanning
@@ -93,20 +93,21 @@ def refresh_run(
         jobs = [job for job in find_jobs(connection, run_id, root, shards) if job.shard_id in copies]
         total += sum(job.new_bytes for job in jobs)
     done.moved = writer.moved
-    _note_read(connection, writer, done)
+    _note_read(connection, writer, done, shards)
     make_missing(connection)
     _note_states(connection, done)
     done.notes = list(getattr(source, "notes", list)())
     return done
 
 
-def _note_read(connection: sqlite3.Connection, writer: RunWriter, done: Refreshed) -> None:
+def _note_read(connection: sqlite3.Connection, writer: RunWriter, done: Refreshed, shards: list[Shard]) -> None:
     """Bring what is kept of a run as a whole up to date."""
     with transaction(connection):
         if writer.replaced or done.removed:
             writer.columns.recount()
             writer.rule.choose_without_label(writer.columns)
         refresh_steps(connection, done.run_id)
+        forget_left_steps(connection, done.run_id, shards)
         connection.execute("update runs set indexed_at = ? where id = ?", (utc_now(), done.run_id))
 
 
