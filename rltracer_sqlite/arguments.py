@@ -10,7 +10,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-LARGEST = 2**63 - 1  # what SQLite can hold
+SMALLEST, LARGEST = -(2**63), 2**63 - 1  # what SQLite can hold
 SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 100, 100
 
@@ -39,7 +39,7 @@ def as_integer(value: Any) -> int | None:
         number = index(value)
     except TypeError:
         return None
-    return number if abs(number) <= LARGEST else None
+    return number if SMALLEST <= number <= LARGEST else None
 
 
 def as_number(value: Any) -> int | float | None:
@@ -71,7 +71,7 @@ def whole_number(name: str, value: Any, least: int = 0) -> int:
 
 def step_number(value: Any) -> int | None:
     """Return the number of a step, or None, which stands for what has no step. Raises TypeError and ValueError."""
-    return None if value is None else whole_number("step", value, least=-LARGEST)
+    return None if value is None else whole_number("step", value, least=SMALLEST)
 
 
 def text(name: str, value: Any) -> str:

@@ -186,3 +186,21 @@ def test_a_pair_without_a_common_prompt_or_a_difference_is_rejected(other: Traje
 def test_sft_rows_of_a_source_that_knows_no_branches() -> None:
     said = [message("user", "q"), message("assistant", "a")]
     assert sft_rows(Trajectory(messages=said, metadata={})) == [({"messages": said}, (1,))]
+
+
+@pytest.mark.parametrize("identity", ["c1", 0, 7, ["x"], {"n": 1}])
+def test_what_is_no_text_is_text_in_a_row_and_results_name_their_calls(tmp_path: Path, identity: Any) -> None:
+    said = [
+        message("user", 5),
+        message("assistant", tool_calls=[tool_call(identity, "bash", {})], reasoning_content=["why"]),
+        message("tool", {"lines": 2}, tool_call_id=identity),
+        message("assistant", "Two."),
+    ]
+    [row] = rows_of(tmp_path, trace(said, id="a"))
+    asked, called, result, _ = row["messages"]
+    assert (asked["content"], called["reasoning_content"], result["content"]) == ("5", '["why"]', '{"lines": 2}')
+    assert (
+        called["tool_calls"][0]["id"]
+        == result["tool_call_id"]
+        == (identity if isinstance(identity, str) else json.dumps(identity))
+    )

@@ -9,6 +9,7 @@ import pytest
 from rltracer_sqlite.cli import main
 from tests.bad_input.conftest import FILE, GOOD
 from tests.commands import called, sentence
+from tests.index_factory import make_index
 from tests.indexing import index
 from tests.layouts import append
 
@@ -43,3 +44,10 @@ def test_a_range_of_steps_is_wrong_for_every_command_alike(run: Path, steps: str
 @pytest.mark.parametrize("name", ["analyze", "plot", "inspect"])
 def test_the_help_shows_no_limit_where_there_is_none(name: str) -> None:
     assert "None" not in called(main, name, "--help").stdout
+
+
+@pytest.mark.parametrize("step", [2**63 - 1, -(2**63)])
+def test_the_largest_and_smallest_step_that_an_index_holds_are_steps(tmp_path: Path, step: int) -> None:
+    database = make_index(tmp_path / "x.sqlite", [{"uid": "a", "prompt": "a", "reward": 1.0, "step": step}])
+    for asked in (["--hardest"], ["--easiest"], ["--prompt", 1]):
+        assert called(main, "inspect", database, *asked).returncode == 0

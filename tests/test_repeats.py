@@ -269,3 +269,11 @@ def test_a_step_that_all_its_trajectories_have_left_is_none_unless_a_file_is_of_
         index(database, run)
         index(database, run)
         assert rows(database, "select step, trajectories from steps order by step") == [(1, 1), (2, 0)]
+
+
+def test_a_step_whose_files_go_before_they_are_read_is_none(run: Path, database: Path) -> None:
+    index(database, run, discover_only=True)
+    (run / TRACES.format(3)).unlink()
+    for is_only_looked_at in (True, False):
+        index(database, run, discover_only=is_only_looked_at)
+        assert value(database, "select group_concat(step, ' ') from steps") == "1 2 4 5 6 7 8 9 10 11 12"

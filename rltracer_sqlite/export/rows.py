@@ -43,15 +43,14 @@ def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Made]:
     """
     _refuse_ids(trajectory)
     tools = _tools_text(trajectory) if include_tools else {}
-    made: list[Made] = []
+    made: dict[str, Made] = {}  # by what the branch says: a retry that went the same way is not a second example
     for number, branch in _trained(trajectory):
         if any(message.get("role") == "assistant" for message in branch):
-            row = {"messages": training_messages(branch), **tools}
-            if all(row != other.row for other in made):  # a retry that went the same way is not a second example
-                made.append(Made(row, (number,)))
+            said = training_messages(branch)
+            made.setdefault(repr(said), Made({"messages": said, **tools}, (number,)))
     if not made:
         raise RowRejected("no answer")
-    return made
+    return list(made.values())
 
 
 def _refuse_ids(trajectory: Trajectory) -> None:
@@ -82,12 +81,24 @@ def training_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
 
 
 def _training_message(message: Mapping[str, Any], place: int) -> Message:
-    kept = {key: message[key] for key in KEPT if message.get(key) is not None and key != "tool_calls"}
-    kept["content"] = message.get("content") or ""
+    kept: Message = {
+        key: _as_text(message[key]) for key in KEPT if message.get(key) is not None and key != "tool_calls"
+    }
+    content = message.get("content") or ""
+    kept["content"] = content if _is_in_parts(content) else _as_text(content)
     calls = list(recorded_calls(message))
     if calls:
         kept["tool_calls"] = [_training_call(call, f"call_{place}_{number}") for number, call in enumerate(calls)]
     return {key: kept[key] for key in KEPT if key in kept}
+
+
+def _is_in_parts(content: Any) -> bool:
+    return isinstance(content, list) and all(isinstance(part, (Mapping, str)) for part in content)
+
+
+def _as_text(value: Any) -> str:
+    """Return a value of a message as text, which is what every row has in its place: a column is of one type."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def recorded_calls(message: Mapping[str, Any]) -> Iterator[Any]:
@@ -105,9 +116,8 @@ def _training_call(recorded: Any, missing_id: str) -> dict[str, Any]:
     if not isinstance(name, str) or not name.strip():
         raise RowRejected("tool call without a name")
     arguments = json_arguments(call["function"]["arguments"])
-    return {
-        "id": str(call["id"] or missing_id), "type": "function", "function": {"name": name, "arguments": arguments}
-    }  # fmt: skip
+    identity = missing_id if call["id"] in (None, "") else _as_text(call["id"])  # as its result names it
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def json_arguments(text: str) -> str:

@@ -76,6 +76,7 @@ def refuse_double_counting(connection: sqlite3.Connection, run_id: int, shards: 
 
 def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
     """List the steps that the shards' places tell, as discovered and not read."""
+    forget_left_steps(connection, run_id, shards)
     found = new_steps(connection, run_id, shards)
     if not found:
         return
@@ -87,18 +88,21 @@ def discover_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable
 
 
 def forget_left_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:
-    """Forget the steps that all trajectories have left for others, where no file's place tells of them either."""
-    told = {(shard.step, shard.split) for shard in shards}
-    left = connection.execute(
+    """Forget the steps without a trajectory that no file is of, and none that was read was of.
+
+    All trajectories have left such a step for others, or its files have gone before they were read.
+    """
+    told = {(shard.step, shard.split) for shard in shards if shard.step is not None and not shard.aside}
+    empty = connection.execute(
         """
-        select id, step, split from steps where run_id = ?1 and indexed_at is not null and trajectories = 0
-            and not exists (select 1 from shards s where s.run_id = ?1 and s.step is steps.step
-                and s.split is steps.split and s.step is not null)
+        select id, step, split from steps where run_id = ?1 and trajectories = 0
+            and (step is null or not exists (
+                select 1 from shards s where s.run_id = ?1 and s.step is steps.step and s.split is steps.split))
         """,
         (run_id,),
     ).fetchall()
-    empty = [(identity,) for identity, *place in left if place[0] is None or tuple(place) not in told]
-    connection.executemany("delete from steps where id = ?", empty)
+    left = [(identity,) for identity, *place in empty if tuple(place) not in told]
+    connection.executemany("delete from steps where id = ?", left)
 
 
 def new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> set[tuple[int, str | None]]:
