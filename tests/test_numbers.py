@@ -51,3 +51,14 @@ def test_the_largest_and_smallest_step_that_an_index_holds_are_steps(tmp_path: P
     database = make_index(tmp_path / "x.sqlite", [{"uid": "a", "prompt": "a", "reward": 1.0, "step": step}])
     for asked in (["--hardest"], ["--easiest"], ["--prompt", 1]):
         assert called(main, "inspect", database, *asked).returncode == 0
+
+
+def test_the_numbers_of_a_trajectory_are_written_out(tmp_path: Path) -> None:
+    record = {**GOOD, "metrics": {"tokens": 123456.0, "share": 0.123456}}
+    append(tmp_path / "run/rollouts/step_12345/train/all/traces.jsonl", record, {**record, "id": "other"})
+    index(tmp_path / "x.sqlite", tmp_path / "run")
+    one = called(main, "inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout
+    both = called(main, "inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 2).stdout
+    assert "step 12345 " in one
+    assert "tokens 123456, share 0.1235" in one
+    assert "e+" not in one + both

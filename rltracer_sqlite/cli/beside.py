@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from ..outcomes import outcome
-from .columns import cell, cut, ending, screen_width, wrapped
+from .columns import cell, cut, ending, figure, screen_width, wrapped
 from .trajectory import MARGIN, beside_margin, notes, ruled
 from .visible import json_line, printable
 
@@ -88,7 +88,7 @@ def _shown(name: str, value: Any, room: int) -> str | None:
         return outcome(value)
     if name == "truncated" and value is not None:
         return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
+    return figure(value) if isinstance(value, float) else None if value is None else str(value)
 
 
 def _parting(sides: Sequence[Side], same: int, most: int | None) -> Iterator[str]:

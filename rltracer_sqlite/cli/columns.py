@@ -10,6 +10,7 @@ from .visible import printable
 
 PIPED = 80  # columns where there is no terminal
 NARROWEST = 40  # a table takes that much in any case
+LARGEST_WHOLE = 1e15  # below it a fraction has digits behind its point
 SHORTEST_PLACE = 10  # columns of a place that are shown in any case
 
 
@@ -54,6 +55,12 @@ def cell(text: str | None, width: int) -> str:
 def decimal(number: float | None) -> str:
     """Return a number with three decimals, or a dash where there is none."""
     return "–" if number is None else f"{number:.3f}"
+
+
+def figure(number: float) -> str:
+    """Return a number of one trajectory: as it is where it is whole, four significant digits of a fraction."""
+    is_whole = isinstance(number, int) or (number.is_integer() and abs(number) < LARGEST_WHOLE)
+    return str(int(number)) if is_whole else f"{number:.4g}"
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from ..outcomes import outcome
-from .columns import cut, screen_width, width_of, wrapped
+from .columns import cut, figure, screen_width, width_of, wrapped
 from .visible import printable
 
 if TYPE_CHECKING:
@@ -150,4 +150,4 @@ def _text(text: str, is_full: bool, margin: str = "") -> Iterable[str]:
 def _value(value: Any) -> str:
     if value is None:
         return "not recorded"
-    return f"{value:.4g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    return figure(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
