@@ -134,6 +134,22 @@ def test_what_lies_in_a_folder_that_cannot_be_listed_stays_as_it_was(
     assert rows(database, "select reason from problems") == []
 
 
+def test_what_lies_in_a_folder_that_a_link_out_of_the_run_has_replaced_is_gone(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    append(run / at_step(2), record("t1"))
+    folder, away = (run / at_step(2)).parent, database.parent / "away"
+    index(database, run)
+    folder.rename(away)
+    folder.symlink_to(away)
+    for _ in range(2):
+        assert list(index(database, run).aside) == ["rollouts/step_2/train/all"]
+        assert (uids(database, "gone = 0"), uids(database, "gone = 1")) == (["t0"], ["t1"])
+    folder.unlink()
+    away.rename(folder)
+    index(database, run)
+    assert uids(database, "gone = 0") == ["t0", "t1"]
+
+
 def test_a_file_that_was_to_be_read_again_and_has_no_size_now_is_told(run: Path, database: Path) -> None:
     append(run / ALL, record("t0"))
     append(run / at_step(2), record("t1"))

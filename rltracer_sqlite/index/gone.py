@@ -7,6 +7,7 @@ has not vanished: it cannot be asked for, and stays as it was. Of a file that wa
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Collection
 from typing import NamedTuple
@@ -78,19 +79,28 @@ def is_listed(connection: sqlite3.Connection, run_id: int, shards: Collection[Sh
 
 
 def _seen(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> list[Seen]:
-    known = connection.execute("select id, path, file, state = 'gone' from shards where run_id = ?", (run_id,))
+    known = connection.execute(
+        """
+        select s.id, s.path, s.file, s.state = 'gone', r.root from shards s join runs r on r.id = s.run_id
+        where s.run_id = ?
+        """,
+        (run_id,),
+    )
     return [
-        Seen(shard_id, file, was_gone, path not in present and (was_gone or not _is_closed(path, present)))
-        for shard_id, path, file, was_gone in known.fetchall()
+        Seen(shard_id, file, was_gone, path not in present and (was_gone or not _is_closed(root, path, present)))
+        for shard_id, path, file, was_gone, root in known.fetchall()
     ]
 
 
-def _is_closed(path: str, present: Collection[str]) -> bool:
-    """Say whether a file lies in a folder that stands among the files, as it cannot be listed."""
+def _is_closed(root: str, path: str, present: Collection[str]) -> bool:
+    """Say whether a file lies in a folder that stands among the files, as it cannot be listed.
+
+    A link to a folder outside of the run stands there too, and is not entered whoever asks: the file has vanished.
+    """
     folder, slash, _ = path.rpartition("/")
     while slash:
         if folder in present and not folder.endswith(".jsonl"):  # that one is told as well, and listed as any other
-            return True
+            return not os.path.islink(os.path.join(root, folder))
         folder, slash, _ = folder.rpartition("/")
     return False
 
