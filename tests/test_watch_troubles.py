@@ -300,6 +300,17 @@ def test_a_database_that_was_made_anew_is_gone_on_with(tmp_path: Path, run: Path
     assert uids(database) == ["t0", "t1"]
 
 
+def test_a_file_that_held_something_else_leaves_nothing_when_it_goes(run: Path, database: Path) -> None:
+    append(run / ALL, record("t0"))
+    append(run / "other.jsonl", {"step": 1, "time": 1.0})
+    index(database, run)
+    assert value(database, "select count(*) from shards where state = 'aside'") == 1
+    (run / "other.jsonl").unlink()
+    assert index(database, run).gone == []
+    assert rows(database, "select path, state from shards") == [(ALL, "complete")]
+    assert rows(database, "select reason from problems") == []
+
+
 def test_nothing_stays_of_a_file_whose_reading_was_killed_as_it_began(
     run: Path, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

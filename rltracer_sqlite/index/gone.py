@@ -1,7 +1,7 @@
 """Which files of a run have vanished or come back since they were indexed, and what becomes of their rows.
 
 The rows of a file that has vanished stay, flagged as gone until it is back. What lies in a folder that cannot be listed
-has not vanished: it cannot be asked for, and stays as it was. Of a file that was never read nothing stays.
+has not vanished: it cannot be asked for, and stays as it was. Of a file that gave nothing nothing stays.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def _is_closed(root: str, path: str, present: Collection[str]) -> bool:
 
 
 def _forget_never_read(connection: sqlite3.Connection, vanished: list[int]) -> None:
-    """Delete the rows of files of which nothing was read, and the steps that were found by them alone."""
+    """Delete the rows of files that gave nothing, set aside ones too, and the steps that were found by them alone."""
     never_read = """
         select id from shards s where id in (select value from json_each(:vanished))
-            and state in ('unread', 'reading') and records = 0 and indexed_bytes = 0
+            and state in ('unread', 'reading', 'aside') and records = 0 and indexed_bytes = 0
             and not exists (select 1 from trajectories t where t.shard_id = s.id)
             and not exists (select 1 from annotations a where a.shard_id = s.id)
     """
