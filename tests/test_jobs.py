@@ -111,6 +111,26 @@ def test_the_database_is_the_same_with_any_number_of_jobs(name: str, tmp_path: P
     assert value(tmp_path / "1.sqlite", "select count(*) from trajectories")
 
 
+@posix
+@pytest.mark.usefixtures("forked")
+def test_many_small_files_are_handed_out_while_their_findings_come_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many as fill the pipes both ways: who gives a part may not wait for a process that waits to be listened to.
+    said = [message("user", "why?"), message("assistant", "so")]
+    for step in range(1, 1001):
+        append(tmp_path / "run" / ONE.replace("step_1", f"step_{step}"), trace(said, id=f"t{step}", rewards={"r": 1}))
+    monkeypatch.setattr(parallel, "AHEAD_BYTES", 1 << 30)
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("two processes wait for one another"))
+    signal.alarm(60)
+    try:
+        index(tmp_path / "x.sqlite", tmp_path / "run", processes=2)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 1000
+
+
 @pytest.mark.usefixtures("forked")
 def test_growing_and_rewriting_are_the_same_too(tmp_path: Path) -> None:
     odd_lines(run := tmp_path / "run")

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
+from queue import SimpleQueue
 from typing import Any
 
 from ..sources.base import Source, SourceError
@@ -162,12 +163,27 @@ def _work(connection: Connection, source: Source, root: Root, inherited: list[Co
     _take_termination()
     for other in inherited:
         other.close()
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # whoever wanted the findings has gone
-        while True:
-            part = connection.recv()
+    given: SimpleQueue[Part | None] = SimpleQueue()
+    threading.Thread(target=_take_parts, args=(connection, given), daemon=True).start()
+    with suppress(BrokenPipeError, ConnectionResetError):  # whoever wanted the findings has gone
+        while (part := given.get()) is not None:
             for batch in scan_part(source, root, part):
                 connection.send_bytes(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL))
             connection.send_bytes(END)
+
+
+def _take_parts(connection: Connection, given: SimpleQueue[Part | None]) -> None:
+    """Take parts in as they come, None behind the last.
+
+    This does not wait until findings are sent: nobody takes these in while parts are given, so that both processes
+    would wait for one another.
+    """
+    try:
+        with suppress(EOFError, OSError):
+            while True:
+                given.put(connection.recv())
+    finally:
+        given.put(None)
 
 
 def _start_method() -> str:
