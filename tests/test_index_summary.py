@@ -154,15 +154,14 @@ def test_a_summary_is_broken_on_a_terminal_alone(
     assert (max(map(len, told)) <= 60) == is_terminal
 
 
-def test_a_rule_that_scores_nothing_is_one_warning(tmp_path: Path) -> None:
+def test_a_rule_that_scores_nothing_is_refused_in_the_words_of_the_success_command(tmp_path: Path) -> None:
     done = indexed(tmp_path / "x.sqlite", make_run(tmp_path / "run"), "--success", "metrics.foo>=1")
-    assert done.returncode == 0
-    assert "unscored:" not in done.stdout
+    assert done.returncode == 1
+    assert "  success: reward >= 1\n" in done.stdout
     said, _, command = done.stderr.splitlines()
-    assert said.startswith("Warning: The rule metrics.foo >= 1 scores 0 of ")
     assert command == f"  rltracer success {tmp_path}/x.sqlite run --rule 'PATH >= NUMBER'"
     refused = sentence(rltracer("success", tmp_path / "x.sqlite", "run", "--rule", "metrics.foo"))
-    assert said == f"Warning: {refused}"
+    assert said == f"Error: {refused} The rule stays reward >= 1."
     names = [name for (name,) in rows(tmp_path / "x.sqlite", "select path from fields where path like 'metrics.%'")]
     assert any(name in done.stderr for name in names)
     assert rltracer("success", tmp_path / "x.sqlite", "--rule", f"{names[0]} >= 0").returncode == 0

@@ -82,7 +82,8 @@ def command(
     URL of one, such as s3://bucket/my-run. The index keeps where each trajectory is and what it can be selected by;
     the text stays in the run's files, which are never written to. Run it again to add what is new: unchanged files
     are not read. Of several runs those that can be read are indexed, and the others named. A file
-    that cannot be read is named too, with exit code 1; a line that cannot be is a problem, with 0.
+    that cannot be read is named too, with exit code 1; a line that cannot be is a problem, with 0. A run of which
+    --success would score nothing is indexed and keeps the rule that it had, with exit code 1.
 
     \b
     Examples:

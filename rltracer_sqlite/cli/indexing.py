@@ -6,7 +6,6 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..amounts import listed, plural
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Indexed(NamedTuple):
-    """Whether every run gave trajectories, and every file of the runs that did could be read."""
+    """Whether every run gave trajectories, and nothing was wrong in those that did: a file unread, a rule refused."""
 
     every_run: bool
-    every_file: bool
+    without_fault: bool
 
 
 def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> Indexed:
@@ -85,13 +84,13 @@ def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: P
     with telling(lambda: "Nothing was written."):
         sources, unread = _found_sources(roots, options, target, shown)
     faults = flag_or_explain(target, unread)
-    in_files: list[str] = []
+    in_runs: list[str] = []
     if sources:
-        of_runs, in_files = _index_found(target, sources, options, shown, started)
+        of_runs, in_runs = _index_found(target, sources, options, shown, started)
         faults += of_runs
-    for message in [*faults, *in_files]:
+    for message in [*faults, *in_runs]:
         say(f"Error: {message}", err=True)
-    return Indexed(not faults, not in_files)
+    return Indexed(not faults, not in_runs)
 
 
 def _found_sources(
@@ -132,7 +131,8 @@ def _index_found(
 ) -> tuple[list[str], list[str]]:
     """Index runs, and print the summary.
 
-    Returns a sentence for each run that gave no trajectory, and one for each other of which a file could not be read.
+    Returns what is to be said of each run that gave no trajectory, and of the others: of files that could not be read,
+    and of a success rule that was refused.
     """
     from ..index.database import finish_writing, open_for_writing, remove_database
     from .report import summary, unread_sentence, warn_of_misfits
@@ -142,16 +142,15 @@ def _index_found(
     results: list[Refreshed] = []
     try:
         with telling(lambda: _left(connection, sources, target, shown)):
-            faults = _index_each(connection, sources, options, results)
+            faults = _index_each(connection, sources, options, results, shown)
             if options.fts and results:
                 _make_searchable(connection, shown, options.quiet)
         if not options.quiet and results:
             say(summary(connection, results, time.perf_counter() - started, shown, options))
         for done in results:
             warn_of_misfits(done)
-        if options.rule and not options.discover and results:
-            _check_rule(connection, results, options.rule, shown)
-        return faults, [unread_sentence(connection, done) for done in results if done.unread]
+        in_files = [unread_sentence(connection, done) for done in results if done.unread]
+        return faults, [*in_files, *(done.refused_rule for done in results if done.refused_rule)]
     finally:
         useless = not results and not existed and _holds_nothing(connection)
         finish_writing(connection)
@@ -160,16 +159,16 @@ def _index_found(
 
 
 def _index_each(
-    connection: sqlite3.Connection, sources: Sources, options: Options, results: list[Refreshed]
+    connection: sqlite3.Connection, sources: Sources, options: Options, results: list[Refreshed], shown: Path
 ) -> list[str]:
-    """Index runs one by one into `results`, and return a sentence for each run that gave no trajectory."""
+    """Index runs one by one into `results`, and return what is to be said of each run that gave no trajectory."""
     from ..sources.base import SourceError
     from .report import nothing_found
 
     faults = []
     for root, source in sources:
         try:
-            done = _index_run(connection, source, root, options)
+            done = _index_run(connection, source, root, options, shown)
         except SourceError as error:
             faults.append(str(error))
             continue
@@ -177,7 +176,7 @@ def _index_each(
         if missing is None:
             results.append(done)
         else:
-            faults.append(missing)
+            faults += [missing, *([done.refused_rule] if done.refused_rule else [])]
     return faults
 
 
@@ -209,23 +208,6 @@ def _holds_nothing(connection: sqlite3.Connection) -> bool:
         return False  # it cannot be read now, and may hold something all the same
 
 
-def _check_rule(
-    connection: sqlite3.Connection, results: list[Refreshed], rule: tuple[str, float], database: Path
-) -> None:
-    """Warn where a rule that was asked for scores nothing, and say how to change it."""
-    from ..passrates import SuccessRule
-    from ..unscored import meant_instead, scores_nothing
-    from .report import counts, name_of
-
-    unscored = [result.run_id for result in results if not counts(connection, result.run_id)["scored"]]
-    if unscored and (sentence := scores_nothing(connection, unscored, SuccessRule(*rule))):
-        which = "" if len(unscored) > 1 else quote(name_of(connection, unscored[0])) + " "
-        near = meant_instead(connection, unscored, rule[0])
-        meant = "PATH >= NUMBER" if near is None else str(SuccessRule(near, rule[1]))
-        change = f"  rltracer success {quote(str(database))} {which}--rule {quote(meant)}"
-        say(f"Warning: {sentence}\nChange the rule with:\n{change}", err=True)
-
-
 def find_source(root: Root, options: Options) -> Source:
     """Return the source that reads the run at `root`. Raises SourceError where none does."""
     if options.mapping is None:
@@ -243,22 +225,27 @@ def find_source(root: Root, options: Options) -> Source:
     return source
 
 
-def _index_run(connection: sqlite3.Connection, source: Source, root: Root, options: Options) -> Refreshed:
+def _index_run(connection: sqlite3.Connection, source: Source, root: Root, options: Options, shown: Path) -> Refreshed:
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run, naming, set_success
+    from .asked_rule import AskedRule
     from .report import ProgressBar
 
     told = naming(connection, root, options.name)
     run_id = ensure_run(connection, source, root, options.name)
     remember(root, options.tokenizer)  # first, since an indexing that is killed leaves rows too
-    if options.rule:
-        set_success(connection, run_id, *options.rule)
+    asked = None
+    if options.rule and options.discover:
+        set_success(connection, run_id, *options.rule)  # nothing is read that would say whether it scores anything
+    elif options.rule:
+        asked = AskedRule(connection, run_id, options.rule, shown)
     with ProgressBar(root, options.quiet) as progress:
         done = refresh_run(
             connection, source, root, run_id, options.steps, options.discover, progress,
             processes=options.jobs, executor=options.executor,
         )  # fmt: skip
     done.naming = told
+    done.refused_rule = asked.settle() if asked else None
     return done
 
 

@@ -111,7 +111,7 @@ def name_of(connection: sqlite3.Connection, run_id: int) -> str:
 def run_lines(
     connection: sqlite3.Connection, result: Refreshed, discover: bool = False, is_rule_asked: bool = False
 ) -> list[str]:
-    """Return what an indexing did with one run; a rule that was asked for and scores nothing is warned of elsewhere."""
+    """Return what an indexing did with one run."""
     from ..index.moved import moved_words
     from ..index.problems import REASONS, empty_files, gone_files
     from ..passrates import SuccessRule

@@ -17,14 +17,13 @@ def scored_lines(
 ) -> list[str]:
     """Return what a run's rule scores; `count` has its `trajectories` and those that are `scored`.
 
-    One that was asked for and scores nothing is warned of elsewhere.
+    Of one that was asked for it is known which of several rewards it is of.
     """
     lines = [f"  success: {rule.path} >= {rule.threshold:g}"]
     if rule.path == "reward" and not is_asked:
         lines += _part_lines(connection, run_id, rule)
     unscored = count["trajectories"] - count["scored"]
-    if count["scored"] or not is_asked:
-        lines += _unscored_lines(connection, run_id, rule.path, unscored, bool(count["scored"]))
+    lines += _unscored_lines(connection, run_id, rule.path, unscored, bool(count["scored"]))
     if unscored > 0 and (failed := _failed_episodes(connection, run_id)):
         rows = "is a row without turns" if failed == 1 else "are rows without turns"
         lines.append(f"  no trace: {plural(failed, 'episode')} failed before any agent ran, and {rows}")

@@ -40,6 +40,7 @@ class Refreshed:
     moved: Counter[Move] = field(default_factory=Counter)  # rows that are read from another file, as theirs is gone
     misfits: dict[str, str] = field(default_factory=dict)  # shards that the tokenizer does not fit, and how that shows
     naming: str | None = None  # what is to be told of the run's name
+    refused_rule: str | None = None  # why the run did not take the success rule that was asked for
 
 
 def refresh_run(

@@ -59,13 +59,13 @@ def test_a_threshold_is_finite(run: Path, tmp_path: Path, rule: str) -> None:
 
 
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_a_rule_that_scores_nothing_is_warned_of(run: Path, tmp_path: Path, quiet: list[str]) -> None:
+def test_a_rule_that_scores_nothing_is_refused(run: Path, tmp_path: Path, quiet: list[str]) -> None:
     done = indexed(tmp_path / "x.sqlite", run, "--success", "rewards.corect.score>=1", *quiet)
     assert (done.returncode, done.stderr) == (
-        0,
-        "Warning: The rule rewards.corect.score >= 1 scores 0 of 1 trajectory of run: none has a number "
-        "at rewards.corect.score. Numbers that they have: rewards.correct.score, reward.\n"
-        f"Change the rule with:\n  rltracer success {tmp_path}/x.sqlite run --rule 'rewards.correct.score >= 1'\n",
+        1,
+        "Error: The rule rewards.corect.score >= 1 scores 0 of 1 trajectory of run: none has a number "
+        "at rewards.corect.score. Numbers that they have: rewards.correct.score, reward. The rule stays reward >= 1.\n"
+        f"Set this one with:\n  rltracer success {tmp_path}/x.sqlite run --rule 'rewards.correct.score >= 1'\n",
     )
     assert indexed(tmp_path / "x.sqlite", run, "--success", "rewards.correct.score>=1").stderr == ""
 
