@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 NAP_SECONDS = 0.1  # how soon a signal is noticed while waiting
@@ -51,6 +51,12 @@ class Stopping:
         """Raise Stopped when it is time to stop."""
         if self.is_asked:
             raise Stopped
+
+
+def one_more_held() -> AbstractContextManager[object]:
+    """Let a signal to stop pass without effect while it is said what was left; the next one stops at once."""
+    is_main = threading.current_thread() is threading.main_thread()  # no other one may ask for signals
+    return Stopping() if is_main else nullcontext()
 
 
 @contextmanager

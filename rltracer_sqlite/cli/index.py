@@ -119,22 +119,28 @@ def command(
 def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: float) -> None:
     from .indexing import refuse_merging_unread
     from .several import refuse_clash
+    from .stopped import telling
+    from .unfinished import Unfinished
     from .watch import watch_runs
 
     if options.rebuild or options.discover:
         raise click.UsageError("--watch goes with neither --rebuild nor --discover: use these first, then --watch.")
-    for number, root in enumerate(runs):
-        refuse_merging_unread(root, options, database)
-        refuse_clash(root, runs[:number], database, options.name)
-    watch_runs(database, runs, options, every)
+    with telling(Unfinished(database, runs)):
+        for number, root in enumerate(runs):
+            refuse_merging_unread(root, options, database)
+            refuse_clash(root, runs[:number], database, options.name)
+        watch_runs(database, runs, options, every)
 
 
 def _index(database: Path, runs: tuple[Root, ...], options: Options) -> Indexed:
     from ..index.database import remove_database
     from ..index.lock import WriterLock
     from .indexing import beside_of, index_runs, rebuild_index
+    from .stopped import telling
+    from .unfinished import Unfinished
 
-    with WriterLock(database, "indexing"):
+    # Around all of it: a signal may come, or come again, while what was written is being closed.
+    with telling(Unfinished(database, runs, options.rebuild)), WriterLock(database, "indexing"):
         remove_database(beside_of(database))  # of a rebuilding that was killed
         if options.rebuild:
             return rebuild_index(database, runs, options)

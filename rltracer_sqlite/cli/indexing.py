@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..amounts import listed, plural
+from ..amounts import listed
 from .say import say
 from .several import alike_folders, doubt, refuse_clash, refuse_merging
 from .stopped import telling
@@ -141,10 +140,9 @@ def _index_found(
     connection = open_for_writing(target)
     results: list[Refreshed] = []
     try:
-        with telling(lambda: _left(connection, sources, target, shown)):
-            faults = _index_each(connection, sources, options, results, shown)
-            if options.fts and results:
-                _make_searchable(connection, shown, options.quiet)
+        faults = _index_each(connection, sources, options, results, shown)
+        if options.fts and results:
+            _make_searchable(connection, shown, options.quiet)
         if not options.quiet and results:
             say(summary(connection, results, time.perf_counter() - started, shown, options))
         for done in results:
@@ -178,25 +176,6 @@ def _index_each(
         else:
             faults += [missing, *([done.refused_rule] if done.refused_rule else [])]
     return faults
-
-
-def _left(connection: sqlite3.Connection, sources: Sources, target: Path, shown: Path) -> str:
-    """Return what an indexing that was stopped leaves, in a sentence."""
-    from ..sources.places import real_place
-
-    if target != shown:  # a rebuilding
-        return f"{shown} is as it was." if shown.exists() else "Nothing was written."
-    trajectories, files = connection.execute(
-        """
-        select count(*), count(distinct shard_id) from trajectories t join runs r on r.id = t.run_id
-        where r.root in (select value from json_each(?))
-        """,
-        (json.dumps([str(real_place(root)) for root, _ in sources]),),
-    ).fetchone()
-    if not trajectories:
-        return "Nothing was written."
-    what = f"{plural(trajectories, 'trajectory')} of {plural(files, 'file')} {'is' if trajectories == 1 else 'are'}"
-    return f"{what} in {shown}; run the same command again to go on."
 
 
 def _holds_nothing(connection: sqlite3.Connection) -> bool:

@@ -29,20 +29,36 @@ def is_interrupt(error: BaseException) -> bool:
 
 @contextmanager
 def telling(left: Callable[[], str]) -> Iterator[None]:
-    """Let an interrupt say what it leaves, asked of `left`: `with telling(lambda: "Nothing was written."):`."""
+    """Let an interrupt say what it leaves, asked of `left`: `with telling(lambda: "Nothing was written."):`.
+
+    One more signal does not keep it from saying so, the next one does.
+    """
+    from ..stopping import one_more_held
+
     try:
         yield
     except BaseException as error:
         if isinstance(error, Interrupted) or not is_interrupt(error):
             raise
-        raise Interrupted(left()) from error
+        with one_more_held():
+            raise Interrupted(_told(error) or left()) from error
+
+
+def _told(error: BaseException | None) -> str:
+    """Return what was to be said when another interrupt came, or ""."""
+    while error is not None:
+        if isinstance(error, Interrupted) and error.message:
+            return error.message
+        error = error.__context__
+    return ""
 
 
 def say_stopped(error: BaseException) -> None:
     """Print that a command was stopped, and what it leaves where that is known."""
+    from ..stopping import one_more_held
     from .say import say
 
-    if sys.stderr.isatty():
-        click.echo(err=True)  # the terminal shows ^C where the cursor was
-    left = error.message if isinstance(error, Interrupted) else ""
-    say(f"Stopped. {left}".strip(), err=True)
+    with one_more_held():
+        if sys.stderr.isatty():
+            click.echo(err=True)  # the terminal shows ^C where the cursor was
+        say(f"Stopped. {_told(error)}".strip(), err=True)

@@ -45,8 +45,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         raise IndexFileError(
             f"{path} cannot be written: " + ("it is a folder." if path.is_dir() else "no such folder.")
         )
-    fresh = not path.exists() or path.stat().st_size == 0
-    if not path.exists():
+    existed = path.exists()
+    fresh = not existed or path.stat().st_size == 0
+    if not existed:
         # Of one that was removed while it was in use: who reads the new one at once would take them for its own.
         _remove_journals(path)
     connection = _connect(path, read_only=False)
@@ -58,8 +59,12 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         elif _version(connection) < SCHEMA_VERSION:
             _migrate(connection)
         connection.execute("select 1 from runs limit 1").fetchall()
-    except sqlite3.Error as error:
+    except BaseException as error:
         connection.close()
+        if not isinstance(error, sqlite3.Error) or str(error) == "interrupted":  # by a signal
+            if not existed and not path.is_symlink():
+                remove_database(path)  # it has no tables
+            raise
         raise IndexFileError(f"{path} cannot be written: {error}.") from None
     return connection
 
