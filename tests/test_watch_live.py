@@ -180,6 +180,18 @@ def test_a_folder_of_several_runs_is_not_followed_as_one(tmp_path: Path, watcher
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file here that is always full")
+def test_a_rule_that_scores_nothing_yet_is_told_once(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
+    write(tmp_path / "run", record("first"))
+    watching = watcher("--success", "metrics.late>=1")
+    for uid in ("second", "third"):
+        watching.until(watching.has("first" if uid == "second" else "second"))
+        write(tmp_path / "run", record(uid))
+    watching.until(watching.has("third"))
+    code, _, complained = watching.stop()
+    assert (code, complained.count("Warning: The rule metrics.late >= 1 scores 0 of 1 trajectory of run: ")) == (0, 1)
+    assert complained.count("Warning") == 1
+
+
 def test_a_log_without_room_does_not_end_the_watch(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
     with Path("/dev/full").open("w") as full:
         running = watcher(log=full)

@@ -33,6 +33,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
     below = {} if options.name else {root: Below(0, _runs_below(root)) for root in roots}
     is_logged = not options.quiet and not sys.stdout.isatty()
     started, read, status = time.monotonic(), 0, Status(options.quiet)
+    judged: set[int] = set()
     with Stopping() as stopping:
         text = _text_follower(database) if options.fts else None
         with Watch(database, runs, text, options.jobs, options.executor) as watch:
@@ -45,6 +46,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
                     break
                 read += look.read_bytes
                 _warn(look, status)
+                judged = _warn_of_rule(watch, look, judged, status)
                 _tell_names(runs, status)
                 _tell_joined(watch, look, below, status)
                 told = _log(watch, look, told) if is_logged else told
@@ -69,6 +71,24 @@ def _warn(look: Look, status: Status) -> None:
             with where_there_is_room():
                 warn_of_misfits(done)
         status.tell_once(f"Not read: {reason}" for reason in done.unread.values())
+
+
+def _warn_of_rule(watch: Watch, look: Look, judged: set[int], status: Status) -> set[int]:
+    """Say of each run, when its first trajectories were read, where the rule that was asked for scores none of them.
+
+    It stays: what comes later may be what it scores. Returns the runs of which that is known.
+    """
+    from ..passrates import SuccessRule
+    from ..unscored import scores_nothing
+
+    asked = {run.run_id: SuccessRule(*run.rule) for run in watch.runs if run.rule and run.run_id not in judged}
+    holds = "select exists (select 1 from trajectories where run_id = ?)"
+    new = {done.run_id for done in look.read if done.run_id in asked}
+    new = {run_id for run_id in new if watch.connection.execute(holds, (run_id,)).fetchone()[0]}
+    for run_id in new:
+        if why := scores_nothing(watch.connection, [run_id], asked[run_id]):
+            status.say(f"Warning: {why} What is read later may have it.")
+    return judged | new
 
 
 def _moved(look: Look) -> list[str]:
