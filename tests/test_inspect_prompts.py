@@ -11,6 +11,7 @@ import pytest
 
 from rltracer_sqlite.index.meant import KEY, NUMBER, TEXT, prompts_meant
 from tests.commands import indexed, rltracer, sentence
+from tests.index_factory import make_index
 from tests.indexing import rows
 from tests.layouts import append, message, trace
 
@@ -77,6 +78,29 @@ def test_several_prompts_of_a_text_are_listed(database: Path) -> None:
         "  2  Count the apples.",
     ]
     assert rltracer("inspect", database, "--prompt", "count", "--step", 2).stdout.startswith("prompt 2  1aaaaaaaaaaa  ")
+
+
+@pytest.mark.parametrize("count", [4, 10, 13])
+def test_every_prompt_of_a_text_is_listed_or_counted(tmp_path: Path, count: int) -> None:
+    index = make_index(tmp_path / "x.sqlite", [{"prompt": f"Count to {number}."} for number in range(count)])
+    lines = rltracer("inspect", index, "--prompt", "count").stderr.splitlines()
+    assert lines[0].startswith(f"Error: {count} prompts begin with 'count': ")
+    assert [line.split(maxsplit=1) for line in lines[1:11]] == [
+        [str(number + 1), f"Count to {number}."] for number in range(min(count, 10))
+    ]
+    assert lines[11:] == (["  … and 3 more"] if count == 13 else [])
+
+
+def test_prompts_of_a_text_that_look_the_same_have_their_splits(tmp_path: Path) -> None:
+    records = [{"prompt": f"Count to ten.{' ' * number}", "split": split} for number, split in enumerate("ab")]
+    index = make_index(tmp_path / "x.sqlite", [*records, {"prompt": "Count on.", "split": "a"}])
+    with closing(sqlite3.connect(index)) as connection, connection:
+        connection.execute("update prompts set preview = trim(preview)")  # their pictures may differ
+    assert rltracer("inspect", index, "--prompt", "count").stderr.splitlines()[1:] == [
+        "  1  a  Count to ten.",
+        "  2  b  Count to ten.",
+        "  3  a  Count on.",
+    ]
 
 
 def test_no_number_leads_to_another_prompt(demo: Path) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ..index.lists import Among
     from ..index.meant import Meant
 
-MOST_LISTED = 3  # prompts that a text may mean
+MOST_LISTED = 10  # prompts that a text may mean
+LONGEST_SPLITS = 20  # columns of the splits of one of them
 SHORT_KEY = 8  # characters of a key in the lists of a step
 SHORTEST_PREVIEW = 16  # columns, for which the key gives way
 
@@ -48,11 +49,24 @@ def chosen(adapter: IndexedAdapter, asked: str, among: Among, step: int | None =
 
 
 def _several(asked: str, meant: Meant) -> str:
-    """Return the sentence for a text that several prompts begin with, the first of them a line each."""
-    previews = {prompt["prompt_id"]: prompt["preview"] for prompt in meant.prompts}
-    first = [cut(f"  {number}  {previews[number]}", screen_width()) for number in meant.numbers[:MOST_LISTED]]
+    """Return the sentence for a text that several prompts begin with, the first of them a line each.
+
+    Where some of those look the same, each has its splits.
+    """
+    numbers, width = meant.numbers[:MOST_LISTED], screen_width()
+    listed = [[prompt for prompt in meant.prompts if prompt["prompt_id"] == number] for number in numbers]
+    texts = [prompts[0]["preview"] for prompts in listed]
+    names = [f"  {number:{len(str(max(numbers)))}}" for number in numbers]
+    if len({cut(text, width - width_of(f"{names[0]}  ")) for text in texts}) < len(texts):
+        splits = [", ".join(prompt["split"] or "no split" for prompt in prompts) for prompts in listed]
+        longest = min(max(map(width_of, splits)), LONGEST_SPLITS)
+        names = [f"{name}  {cell(split, longest)}" for name, split in zip(names, splits, strict=True)]
+    previews = told_apart(texts, max(width - width_of(f"{names[0]}  "), SHORTEST_PREVIEW))
+    lines = [cut(f"{name}  {preview}", width) for name, preview in zip(names, previews, strict=True)]
+    if more := len(meant.numbers) - len(lines):
+        lines.append(f"  … and {more:,} more")
     count = plural(len(meant.numbers), "prompt")
-    return "\n".join([f"{count} begin with {shown(asked)}: give one by its number, or more of the text.", *first])
+    return "\n".join([f"{count} begin with {shown(asked)}: give one by its number, or more of the text.", *lines])
 
 
 def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> str:
