@@ -118,9 +118,10 @@ def reward_cell(mean: float | None, rewarded: int, scored: int, missing: str = "
 
 
 def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
-    """Return a pass rate with what it is a share of."""
+    """Return a pass rate with what it is a share of, or how many trajectories there are where none is scored."""
     if not scored:
-        return Markup('<span class="muted">unscored</span>')
+        none = f"{number(trajectories)} unscored" if trajectories else "unscored"
+        return Markup('<span class="muted">{}</span>').format(none)
     unscored = f", {number(trajectories - scored)} unscored" if scored < trajectories else ""
     return Markup(
         # All with three decimals, so that they and what follows stand below one another.
