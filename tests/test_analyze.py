@@ -115,6 +115,17 @@ def test_report(index, tmp_path):
     assert "█" in report
 
 
+@pytest.mark.parametrize("window", [[], ["--window", "2"]], ids=["one window", "two"])
+def test_nothing_is_gained_or_lost_where_there_is_no_window_before(index, tmp_path, window):
+    invoke(analyze.command, index, "-o", tmp_path / "out", "--split", "train", *window)
+    expected = [("–", "–"), ("0", "0")] if window else [("–", "–")]
+    whole = [row for row in read_csv(tmp_path / "out" / "windows.csv") if not row["env"]]
+    assert [(row["gained"] or "–", row["lost"] or "–") for row in whole] == expected
+    table = (tmp_path / "out" / "report.md").read_text("utf-8").partition("| steps |")[2].partition("\n\n")[0]
+    cells = [line.split(" | ") for line in table.splitlines()[2:]]
+    assert [(row[-3], row[-2]) for row in cells if row[2] == "all"] == expected
+
+
 def test_a_group_of_one_says_nothing_of_its_signal(tmp_path):
     index = make_index(tmp_path / "run.sqlite", [*group(0, 4, prompt="silent"), *group(1, 4, prompt="b"), *group(1, 1)])
     invoke(analyze.command, index, "-o", tmp_path / "out")

@@ -18,7 +18,7 @@ class PromptMetric:
     """One prompt in one window, split and env.
 
     The interval is Wilson's over its own trajectories. `change` is "gained" or "lost" when the prompt was failed or
-    solved in the window before in which it was scored, else None.
+    solved in the window before in which it was scored, else None. `compared` is whether there is such a window.
     """
 
     run: str
@@ -30,6 +30,7 @@ class PromptMetric:
     high: float | None
     pass_at: dict[int, float | None]
     change: str | None
+    compared: bool
 
     def __repr__(self) -> str:
         rate = "unscored" if self.pass_rate is None else f"pass rate {self.pass_rate:.3f}"
@@ -74,7 +75,7 @@ def prompt_metrics(
     for count in counts:
         rate = pass_rate(count.scored, count.successes)
         prompt = (count.split, count.env, count.prompt_id)
-        change = None
+        change, before = None, None
         if rate is not None and count.window is not None:
             before = solved_before.get(prompt)
             solved_before[prompt] = rate >= SOLVED
@@ -83,5 +84,5 @@ def prompt_metrics(
         low, high = wilson_interval(rate, count.scored) if rate is not None else (None, None)
         pass_at = {k: pass_at_k(count.scored, count.successes, k) for k in ks}
         steps = window_steps(count.window, first, window, last)
-        metrics.append(PromptMetric(run, *steps, count, rate, low, high, pass_at, change))
+        metrics.append(PromptMetric(run, *steps, count, rate, low, high, pass_at, change, before is not None))
     return metrics

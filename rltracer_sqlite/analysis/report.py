@@ -141,7 +141,7 @@ METHOD = [
     "  being that of the ratio of prompt totals, or of the mean. Where all prompts agree on 0 or 1, the number of",
     "  prompts is taken.",
     f"* Gained and lost: a prompt is solved in a window where at least {SOLVED:.0%} of its scored trajectories passed,",
-    "  and moves when it was not, or was, in the window before in which it was scored.",
+    "  and moves when it was not, or was, in the window before in which it was scored; – where no prompt has one.",
     "* A window is named by its first step and its last, also where these have no trajectory of the split; the last",
     "  window ends with the run.",
     "* Groups without signal: all rewards of a prompt group are equal, so that GRPO learns nothing from it; of the",

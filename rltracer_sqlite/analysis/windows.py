@@ -38,8 +38,8 @@ class WindowSummary:
     unscored_prompts: int
     zero_variance: int  # prompt groups whose rewards are all equal
     judged_groups: int  # prompt groups of two or more trajectories with a reward: of these, zero_variance
-    gained: int
-    lost: int
+    gained: int | None  # None where no prompt was scored in a window before
+    lost: int | None
 
     def __repr__(self) -> str:
         place = f"steps {self.step_first} to {'the last' if self.step_last is None else self.step_last}"
@@ -103,7 +103,7 @@ def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[in
     places = {(count.window, count.split, count.env) for count in counts}
     rewarded, reward_mean = _mean_reward([rewards[place] for place in places if place in rewards])
     bins = Counter(metric.pass_bin for metric in members)
-    changes = Counter(metric.change for metric in members)
+    changes = Counter(metric.change for metric in members) if any(metric.compared for metric in members) else None
     return WindowSummary(
         run=first.run,
         window=first.count.window,
@@ -124,8 +124,8 @@ def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[in
         unscored_prompts=bins[None],
         zero_variance=sum(count.zero_variance for count in counts),
         judged_groups=sum(count.judged_groups for count in counts),
-        gained=changes["gained"],
-        lost=changes["lost"],
+        gained=None if changes is None else changes["gained"],
+        lost=None if changes is None else changes["lost"],
     )
 
 
