@@ -126,6 +126,16 @@ def test_nothing_is_gained_or_lost_where_there_is_no_window_before(index, tmp_pa
     assert [(row[-3], row[-2]) for row in cells if row[2] == "all"] == expected
 
 
+def test_a_histogram_says_how_many_prompts_it_leaves_out(tmp_path):
+    rows = [*group(1, 4, prompt="scored"), *group(1, 2, prompt="few"), *group(0, 0, 2, prompt="none")]
+    invoke(analyze.command, make_index(tmp_path / "run.sqlite", rows), "-o", tmp_path / "out", "--k", "1,4")
+    report = (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "\n\n1 more has no pass rate.\n" in report
+    assert "\n\n2 more have no pass@4.\n" in report
+    histograms = json.loads((tmp_path / "out" / "analysis.json").read_text("utf-8"))["histograms"]
+    assert {one["of"]: one["left_out"] for one in histograms} == {"pass_rate": 1, "pass_at_4": 2}
+
+
 def test_a_group_of_one_says_nothing_of_its_signal(tmp_path):
     index = make_index(tmp_path / "run.sqlite", [*group(0, 4, prompt="silent"), *group(1, 4, prompt="b"), *group(1, 1)])
     invoke(analyze.command, index, "-o", tmp_path / "out")

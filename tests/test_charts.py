@@ -26,6 +26,7 @@ from rltracer_sqlite.charts import (
 from rltracer_sqlite.charts.data import Span
 from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.cli import plot
+from rltracer_sqlite.index.over_steps import ranked_prompts
 
 from .index_factory import make_index
 
@@ -150,6 +151,39 @@ def test_difficulty_takes_forty_prompts_from_the_hardest_to_the_easiest(tmp_path
 
 
 @pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize(
+    ("unscored", "more"),
+    [(0, ""), (1, "; 1 of 4 prompts has no score"), (6, "; 6 of 9 prompts have no score")],
+    ids=["none", "one", "six"],
+)
+def test_prompts_without_a_score_are_told(tmp_path, chart, unscored, more):
+    rewards = [1.0, 1.0, 1.0, *[None] * unscored]
+    rows = [
+        {"step": 1, "prompt": f"p{number}", "reward": reward, "turns": 1, "truncated": 0}
+        for number, reward in enumerate(rewards)
+        for _ in range(2)
+    ]
+    index = make_index(tmp_path / "run.sqlite", rows)
+    done = CliRunner().invoke(plot.command, [str(index), chart.replace("_", "-"), "-o", str(tmp_path / "x.html")])
+    said = " ".join(done.output.split())
+    page = (tmp_path / "x.html").read_text("utf-8").partition("<script")[0]
+    assert ("of 3 scored prompts of train" in said) == (chart in STEPLESS)
+    for text in (said, page):
+        assert re.findall(r"; \d of \d prompts? \w+ no score(?=\.)", text) == [more] * (
+            chart in STEPLESS and more != ""
+        )
+
+
+def test_prompts_of_the_same_difficulty_are_in_the_order_of_the_lists(tmp_path):
+    rows = [{"step": 1, "prompt": f"p{n}", "reward": float(n == 4)} for n in range(5) for _ in range(1 + n % 3)]
+    connection = sqlite3.connect(make_index(tmp_path / "run.sqlite", rows))
+    listed, _, _ = ranked_prompts(connection, 1, 10)
+    drawn = [row["prompt_id"] for row in draw(connection, "difficulty")]
+    connection.close()
+    assert drawn == [row["prompt_id"] for row in listed] == [3, 2, 1, 4, 5]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
 def test_a_run_without_steps(tmp_path, chart):
     path = make_index(tmp_path / "run.sqlite", rows_of_a_run([None]))
     connection = sqlite3.connect(path)
@@ -186,7 +220,7 @@ def test_words_say_what_a_reader_would_see(connection):
     words = describe_rows("pass_rate", draw(connection, "pass_rate", split="train"))
     assert words.startswith("Pass rate, train: 50.0% at step 1,")
     assert words.endswith("n = 480.")
-    assert "of 5 prompts" in describe_rows("histogram", draw(connection, "histogram"))
+    assert "of 5 scored prompts 0" in describe_rows("histogram", draw(connection, "histogram"))
     assert describe_rows("length", []) == "There is nothing to draw: no row matches."
 
 

@@ -111,5 +111,5 @@ def test_a_line_joins_the_rows_between_two_gaps() -> None:
 
 def test_a_chart_of_one_split_names_it(database: Path, tmp_path: Path) -> None:
     said = " ".join(rltracer("plot", database, "difficulty", "-o", tmp_path / "x.html").stdout.split())
-    assert "Pass rates of 1 of 1 prompt of train in " in said
+    assert "Pass rates of 1 of 1 scored prompt of train in " in said
     assert "; all of train scored." in said

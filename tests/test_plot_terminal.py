@@ -126,6 +126,12 @@ def test_a_chart_of_pass_rates_names_the_rule_and_counts_the_unscored(
     of = " of train" if "split = 'train'" in where else " of eval" if "split = 'eval'" in where else ""
     scored = f"{unscored} of {count} trajectories{of} unscored" if unscored else f"all{of} scored"
     said = f"Success: metrics.correct_final_label >= 1; {scored}."
+    if chart in ("histogram", "difficulty"):
+        prompt = "(select prompt_id from prompt_groups where id = prompt_group_id)"
+        sql = f"select max(success) is null from trajectories where {where} group by {prompt}"
+        without = [one for (one,) in rows_by_sql(demo / "x.sqlite", sql)]
+        of_prompts = f"; {sum(without)} of {len(without)} prompts have no score." if any(without) else "."
+        said = said.removesuffix(".") + of_prompts
     assert done.stdout.splitlines()[-1].endswith(said) == (chart in RATED)
     assert ("Success:" in done.stdout) == (chart in RATED)
 

@@ -71,6 +71,9 @@ def _bars(histogram: Mapping[str, Any]) -> Iterable[str]:
     yield ""
     rows = [[label, count, "█" * round(count / most * BAR)] for label, count in counts.items()]
     yield from _table([name, "prompts", ""], rows)
+    if left_out := histogram["left_out"]:
+        yield ""
+        yield f"{left_out:,} more {'has' if left_out == 1 else 'have'} no {name}."
 
 
 def _moved(metrics: Sequence[PromptMetric], change: str) -> Iterable[str]:

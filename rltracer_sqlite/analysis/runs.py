@@ -79,11 +79,15 @@ def count_scored(run: RunAnalysis) -> dict[str, int]:
 
 
 def histograms(run: RunAnalysis, ks: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the number of prompts per bin, for the pass rate and for pass@k, of each window and split."""
+    """Return the number of prompts per bin, for the pass rate and for pass@k, of each window and split.
+
+    `left_out` is how many prompts are in none: unscored ones, and for pass@k those with fewer than k scored
+    trajectories.
+    """
     found = []
     for window in (window for window in run.windows if window.env is None):
         place = {name: window.as_row()[name] for name in ("run", "window", "step_first", "step_last", "split")}
-        found.append({**place, "of": "pass_rate", "prompts": window.bins})
+        found.append({**place, "of": "pass_rate", "prompts": window.bins, "left_out": window.unscored_prompts})
         members = [m for m in run.metrics if (m.count.window, m.count.split) == (window.window, window.split)]
         for k in (k for k in ks if k > 1):
             bins = dict.fromkeys((bin.label for bin in PASS_BINS), 0)
@@ -91,7 +95,8 @@ def histograms(run: RunAnalysis, ks: Sequence[int]) -> list[dict[str, Any]]:
                 value = metric.pass_at[k]
                 if value is not None:
                     bins[_bin_of(value)] += 1
-            found.append({**place, "of": f"pass_at_{k}", "prompts": bins})
+            left_out = window.prompts - sum(bins.values())
+            found.append({**place, "of": f"pass_at_{k}", "prompts": bins, "left_out": left_out})
     return found
 
 

@@ -1,11 +1,13 @@
--- The pass rate of prompts per window of steps: 40 prompts, evenly spaced from the hardest to the easiest.
+-- The pass rate of prompts per window of steps: 40 scored ones, evenly spaced from the hardest to the easiest. Of equal
+-- pass rates the most often scored comes first, as in the lists of the hardest.
 with {groups},
 overall as (
-    select prompt_id, env, sum(successes) * 1.0 / sum(scored) as overall_pass_rate
+    select prompt_id, env, sum(scored) as all_scored, sum(successes) * 1.0 / sum(scored) as overall_pass_rate
     from selected where scored > 0 group by prompt_id, env
 ),
 ranked as (
-    select *, row_number() over (order by overall_pass_rate, prompt_id, env) as rank, count(*) over () as all_prompts
+    select *, row_number() over (order by overall_pass_rate, all_scored desc, prompt_id, env) as rank,
+        count(*) over () as all_prompts
     from overall
 ),
 chosen as materialized (

@@ -1,35 +1,50 @@
-"""What the pass rates of a chart rest on: the success rule, and how many trajectories it leaves unscored."""
+"""What the pass rates of a chart rest on: the success rule, and what it leaves unscored."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..amounts import LONGEST_NAME, shortened
+from ..amounts import LONGEST_NAME, plural, shortened
 from ..passrates import unscored_words
 from .data import SELECTION, Query
 
 # Charts that are drawn from successes, and whether they draw trajectories without a step as well.
 DRAWN = {"pass_rate": False, "histogram": True, "difficulty": True, "zero_variance": False}
+# Charts of prompts, which the run's page and the report count with those that have no score.
+OF_PROMPTS = ("histogram", "difficulty")
 SCORING = f"""
-select success_path as path, success_threshold as threshold, trajectories, scored
+select success_path as path, success_threshold as threshold, trajectories, scored, prompts, scored_prompts
 from runs cross join (
-    select cast(total(trajectories) as integer) as trajectories, cast(total(scored) as integer) as scored
-    from prompt_groups where {SELECTION.strip()} and (step is not null or :without_step)
+    select cast(total(trajectories) as integer) as trajectories, cast(total(scored) as integer) as scored,
+        {{prompts}} as prompts, {{scored_prompts}} as scored_prompts
+    from (
+        select total(trajectories) as trajectories, total(scored) as scored
+        from prompt_groups where {SELECTION.strip()} and (step is not null or :without_step) {{by_prompt}}
+    )
 )
 where id = :run_id
 """
+COUNTED = {"prompts": "count(*)", "scored_prompts": "count(nullif(scored, 0))", "by_prompt": "group by prompt_id, env"}
 
 
 def scoring_query(chart: str, query: Query) -> tuple[str, dict[str, Any]] | None:
     """Return the query for the row of `scoring_words`; None for a chart that no success rule has a part in."""
-    return (SCORING, {**query.parameters, "without_step": DRAWN[chart]}) if chart in DRAWN else None
+    if chart not in DRAWN:
+        return None
+    counted = COUNTED if chart in OF_PROMPTS else {"prompts": "0", "scored_prompts": "0", "by_prompt": ""}
+    return SCORING.format(**counted), {**query.parameters, "without_step": DRAWN[chart]}
 
 
-def scoring_words(path: object, threshold: object, trajectories: int, scored: int, split: str) -> str:
-    """Return the success rule behind a chart, and how many of the trajectories that it is of are unscored.
+def scoring_words(
+    path: object, threshold: object, trajectories: int, scored: int, prompts: int, scored_prompts: int, split: str
+) -> str:
+    """Return the success rule behind a chart, and how many of the trajectories and prompts that it is of are unscored.
 
     `split` is the one that all of them are of, or "".
     """
     # An index that nobody vouched for may hold anything.
     least = f"{threshold:g}" if isinstance(threshold, (int, float)) else str(threshold)
-    return f"Success: {path} >= {least}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}."
+    said = f"Success: {path} >= {least}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}"
+    if unscored := prompts - scored_prompts:
+        said += f"; {unscored:,} of {plural(prompts, 'prompt')} {'has' if unscored == 1 else 'have'} no score"
+    return f"{said}."

@@ -51,7 +51,7 @@ def _histogram(rows: Sequence[Row], of_split: str) -> str:
         counts = {row["pass_bucket"]: row["prompts"] for row in window}
         total = window[0]["window_prompts"]
         parts.append(
-            f"{step_words(window[0]).capitalize()}: of {plural(total, 'prompt')}{of_split} "
+            f"{step_words(window[0]).capitalize()}: of {plural(total, 'scored prompt')}{of_split} "
             f"{counts.get('0', 0):,} always failed, "
             f"{counts.get('1', 0):,} always passed, {total - counts.get('0', 0) - counts.get('1', 0):,} did both."
         )
@@ -63,7 +63,7 @@ def _difficulty(rows: Sequence[Row], of_split: str) -> str:
     windows = len({row["window"] for row in rows})
     hardest, easiest = prompts[min(prompts)], prompts[max(prompts)]
     return (
-        f"Pass rates of {len(prompts):,} of {plural(rows[0]['all_prompts'], 'prompt')}{of_split} in "
+        f"Pass rates of {len(prompts):,} of {plural(rows[0]['all_prompts'], 'scored prompt')}{of_split} in "
         f"{plural(windows, 'window')} of steps, from the "
         f"hardest ({_share(hardest['overall_pass_rate'])} over all windows) to the easiest "
         f"({_share(easiest['overall_pass_rate'])})."

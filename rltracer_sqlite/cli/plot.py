@@ -204,8 +204,8 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
     rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
     split, rule = query.parameters["split"], ""
     if rows and (scoring := scoring_query(chart, query)):
-        path, threshold, trajectories, scored = connection.execute(*scoring).fetchone()
-        rule = scoring_words(path, threshold, trajectories, scored, split)
+        path, threshold, trajectories, scored, prompts, scored_prompts = connection.execute(*scoring).fetchone()
+        rule = scoring_words(path, threshold, trajectories, scored, prompts, scored_prompts, split)
     unread = read_unread(connection, query)
     gaps = unread_windows(rows, unread.steps, query.window)
     words, basis = describe_rows(chart, rows, split), _sentences(rule, drawn_words(chart, unread, gaps))

@@ -75,6 +75,16 @@ async def test_a_chart_tells_where_its_lines_break(tmp_path):
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("chart", ["difficulty", "histogram"])
+async def test_a_chart_of_prompts_tells_how_many_have_no_score(tmp_path, chart):
+    rows = [{"step": 1, "prompt": f"p{number}", "reward": 1.0 if number else None} for number in range(4)]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    said = (await content_of(datasette, chart))["description"]
+    assert "of 3 scored prompts of train " in said
+    assert said.endswith("; 1 of 4 trajectories of train unscored; 1 of 4 prompts has no score.")
+
+
+@pytest.mark.asyncio
 async def test_a_bar_leads_to_its_prompts(datasette):
     content = await content_of(datasette, "histogram", "?_window=2")
     assert content["links"]["table"] == "/run/prompt_windows"
