@@ -118,9 +118,9 @@ def reward_cell(mean: float | None, rewarded: int, scored: int, missing: str = "
 
 
 def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:
-    """Return a pass rate with what it is a share of, or how many trajectories there are where none is scored."""
+    """Return a pass rate with what it is a share of, or a dash and how many trajectories are unscored."""
     if not scored:
-        none = f"{number(trajectories)} unscored" if trajectories else "unscored"
+        none = f"– {number(trajectories)} unscored" if trajectories else "unscored"
         return Markup('<span class="muted">{}</span>').format(none)
     unscored = f", {number(trajectories - scored)} unscored" if scored < trajectories else ""
     return Markup(

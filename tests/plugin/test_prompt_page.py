@@ -71,7 +71,7 @@ async def test_the_steps_are_those_of_the_terminal(made, datasette, prompt, chos
             one["split"],
             f"{one['pass_rate']:.3f} {one['successes']} of {one['scored']}"
             if one["scored"]
-            else f"{one['trajectories']} unscored",
+            else f"– {one['trajectories']} unscored",
             "–" if one["reward_mean"] is None else f"{one['reward_mean']:.3f}",
             *(
                 "–" if one[end] is None else f"{one[worth]:.3f} {one[end]}"

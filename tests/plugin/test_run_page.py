@@ -50,7 +50,7 @@ async def test_steps_come_newest_first(datasette):
         ["1", "train", "12", "3"],
     ]
     assert rows[0][4:9] == ["0.500 6 of 12", "0.500", "0.500", "2 of 3", "20.0"]
-    assert rows[1][4:8] == ["6 unscored", "–", "–", "–"]
+    assert rows[1][4:8] == ["– 6 unscored", "–", "–", "–"]
 
 
 async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):

@@ -97,7 +97,7 @@ async def test_the_headline_counts_the_whole_step(datasette):
 
 async def test_each_group_says_how_many_trajectories_it_has(datasette):
     rows = table_rows(await get(datasette, PAGE), "groups")
-    assert [row[2] for row in rows] == ["1.000 4 of 4", "0.000 0 of 4", "0.500 2 of 4", "0.750 3 of 4", "4 unscored"]
+    assert [row[2] for row in rows] == ["1.000 4 of 4", "0.000 0 of 4", "0.500 2 of 4", "0.750 3 of 4", "– 4 unscored"]
 
 
 async def test_groups_of_train_come_before_those_of_evaluation_as_do_their_neighbours(tmp_path):
