@@ -23,7 +23,8 @@ def funnel_report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
     width = min(max(len(step["stage"]) for step in told["funnel"]), WIDEST_STAGE)
-    lines = [f"Available: {in_line(told['available_of'])}.", f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
+    lines = [f"Available: {in_line(told['available_of'])}.", f"Success: {in_line(told['success_of'])}."]
+    lines.append(f"{'':<{width}}  {'left':>10}  {'dropped':>10}")
     for step in told["funnel"]:
         dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
         name = step["stage"]

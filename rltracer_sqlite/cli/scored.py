@@ -43,7 +43,10 @@ def _part_lines(connection: sqlite3.Connection, run_id: int, rule: SuccessRule) 
         return []
     names = listed(in_line(path.removeprefix("rewards.").removesuffix(".score")) for path in parts)
     one = quote(str(SuccessRule(parts[0], rule.threshold)))
-    return [f"  rewards: {names}; the rule asks for all together", f"  by one of them: --success {in_line(one)}"]
+    return [
+        f"  rewards: {names}; the rule is on their sum, not on each",
+        f"  by one of them alone: --success {in_line(one)}",
+    ]
 
 
 def _is_recorded(connection: sqlite3.Connection, run_id: int, column: str) -> bool:

@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
+from ..amounts import listed
 from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
-from .extent import available_of
+from ..passrates import unscored_words
+from .extent import MOST_COLUMNS, available_of
 from .preferences import ExportMode
 from .runs import OpenRun
 from .selected import selected
@@ -41,7 +43,8 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "notes": [*selection.notes, *on_rows, *amiss],
             "row_notes": on_rows,
             "amiss": amiss,
-            "windows": _windows(selection),
+            "windows": (windows := _windows(selection)),
+            "success_of": _success(selection, windows),
             "available_tool_call_distribution": _available_calls(selection),
             "selected_tool_call_distribution": distribution(chosen.calls),
         }
@@ -124,6 +127,13 @@ def _windows(selection: Selection) -> list[dict[str, Any]]:
         place = {"run": run.name, "step_start": first, "step_end": last}
         windows.append({**place, **dict(zip(names, counts, strict=True))})
     return windows
+
+
+def _success(selection: Selection, windows: list[dict[str, Any]]) -> str:
+    """Return by which rules trajectories pass, and how many of the available ones have neither passed nor failed."""
+    rules = listed(dict.fromkeys(run.success for run in selection.runs), MOST_COLUMNS)
+    of_all, scored = (sum(window[name] for window in windows) for name in ("trace_count", "scored_count"))
+    return f"{rules}; {unscored_words(of_all, scored)}"
 
 
 def _available_calls(selection: Selection) -> dict[str, Any]:
