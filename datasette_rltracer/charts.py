@@ -28,6 +28,7 @@ from .filter_values import not_among
 from .frame import render
 from .missing import NotThere, no_run
 from .queries import bounded, sql_url
+from .success_rules import parts_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -168,7 +169,9 @@ async def _drawn(
     unread, scoring = await _unread(datasette, database, query), scoring_query(chart, query)
     gaps, basis = unread_windows(rows, unread.steps, query.window), []
     if rows and scoring is not None and (row := (await datasette.execute(database, *scoring)).first()) is not None:
-        basis.append(scoring_words(**bounded(row), split=split))
+        rule = bounded(row)
+        parts = await parts_of(datasette, database, int(query.parameters["run_id"]), rule["path"])
+        basis.append(scoring_words(**rule, split=split, parts=parts))
     basis.append(drawn_words(chart, unread, gaps))
     words = describe_rows(chart, rows, split)
     return Figure(chart, rows, words, " ".join(filter(None, basis)), run, (split, env), gaps)

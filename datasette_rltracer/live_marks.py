@@ -80,7 +80,7 @@ from prompt_groups g join trajectories t on t.prompt_group_id = g.id where g.pro
 
 def overview_marks(connection: sqlite3.Connection) -> Marks:
     """Return what differs whenever the page of all runs does."""
-    runs = _rows(connection, RUNS.format(shown="source, indexed_at", where="1"), {})
+    runs = _rows(connection, RUNS.format(shown="source, indexed_at, success_path, success_threshold", where="1"), {})
     return _together(connection, runs, "1", "1", {})
 
 

@@ -21,12 +21,14 @@ from .filter_names import refuse_unknown_options
 from .frame import pager, render
 from .live import live_overview
 from .queries import Query, answers
+from .success_rules import rules_of_runs
 from .text import plain
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
 RUNS_ON_A_PAGE = 100
+MOST_RULES = 8
 INFINITE = re.compile(r"(?<=[\[,])-?Inf(?=[],])")
 
 # A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one.
@@ -54,7 +56,7 @@ files as (
     select run_id, {COUNTED_STATES.strip()} from shards s group by run_id
 )
 select
-    r.id, r.name, r.source, r.indexed_at, first as first_step, last as last_step,
+    r.id, r.name, r.source, r.success_path, r.success_threshold, r.indexed_at, first as first_step, last as last_step,
     {COUNTED_STEPS.format(schema="main").strip()},
     (select sum(trajectories) from steps where run_id = r.id) as trajectories,
     (select sum(prompt_groups) from steps where run_id = r.id) as prompt_groups,
@@ -92,6 +94,8 @@ async def overview_page(datasette: Datasette, request: Request) -> Response:
         "title": "Rollouts",
         "live": live,
         "runs": [described_run(datasette, database, row) for row in runs.rows],
+        "rules": await rules_of_runs(datasette, database, runs.rows),
+        "most_rules": MOST_RULES,
         "list": runs,
         "count": count.first(runs=len(runs.rows))["runs"],
         **pager(start, RUNS_ON_A_PAGE, lambda first: overview_url(datasette, database, start=first)),

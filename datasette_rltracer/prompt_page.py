@@ -42,6 +42,7 @@ from .missing import no_prompt
 from .prompt_queries import page_queries
 from .queries import Answer, answers, bounded
 from .selection import Pair, at
+from .success_rules import parts_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -99,6 +100,7 @@ async def prompt_page(datasette: Datasette, request: Request) -> Response:
         "trail": [*trail(datasette, database, (run, row["run"])), (chosen.here(among), f"prompt {prompt}")],
         "live": live,
         "row": row,
+        "parts": await parts_of(datasette, database, run, row["success_path"]),
         "missing": await _missing(chosen, request) if not steps.rows and not steps.interrupted else [],
         "choices": _choices(chosen, kinds.rows),
         "kinds": [len(kinds.rows), kinds.first(listed=0)["listed"]],

@@ -10,6 +10,7 @@ from datasette.utils.asgi import Request, Response
 from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.states import COMPLETE, by_step, state_words, step_amiss, step_marks
+from rltracer_sqlite.unscored import of_environments
 
 from . import charts, compat
 from .access import permitted_index
@@ -23,6 +24,7 @@ from .missing import no_run
 from .overview_page import described_run, run_query
 from .queries import Answer, Query, answers
 from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
+from .success_rules import parts_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -55,11 +57,13 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "live": live,
         "trail": trail(datasette, database, (identity, row["name"])),
         "run": row,
+        "parts": await parts_of(datasette, database, identity, row["success_path"]),
         "state": state_words(row),
         "no_problems": _no_problems(state_words(row)),
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
+        "unscored_envs": _unscored_environments(lists["envs"]),
         **_rows(datasette, database, row, lists),
         **_addresses(datasette, database, identity, start),
         "problems_url": _problems_url(datasette, database, row),
@@ -97,6 +101,18 @@ def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dic
         "failed_url": table_url(*where, "trajectories", [("error_type__notnull", 1)], run_id=run),
         **pager(start, STEPS_ON_A_PAGE, lambda first: run_url(*where, run, start=first)),
     }
+
+
+def _unscored_environments(envs: Answer) -> str:
+    """Return the environments of which the rule scores no trajectory, in words, where it scores some of others.
+
+    "" where not all environments are listed.
+    """
+    scored: dict[str | None, int] = {}
+    for row in envs.rows:
+        scored[row["env"]] = scored.get(row["env"], 0) + row["scored"]
+    is_told = any(scored.values()) and len(envs.rows) == envs.rows[0]["listed"]
+    return of_environments(env for env, count in scored.items() if not count) if is_told else ""
 
 
 def _no_problems(state: list[str]) -> str:

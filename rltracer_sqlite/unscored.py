@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from .amounts import listed, plural
+from .amounts import LONGEST_NAME, listed, plural, shortened
 from .index.columns import quoted, resolve_path
 from .passrates import SuccessRule
 
@@ -30,6 +30,20 @@ def scores_nothing(connection: sqlite3.Connection, run_ids: Sequence[int], rule:
     similar = ", ".join(islice(candidates, MOST_SIMILAR))
     there = f"Numbers that they have: {similar}." if similar else "They have no number that could be one."
     return f"The rule {rule} scores 0 of {plural(count, 'trajectory')} of {listed(names)}: {why}. {there}"
+
+
+def unscored_environments(connection: sqlite3.Connection, run_id: int) -> list[str | None]:
+    """Return the environments of which a run's rule scores no trajectory: another rule may score these."""
+    rows = connection.execute(
+        "select env from prompt_groups where run_id = ? group by env having sum(scored) = 0 order by env", (run_id,)
+    )
+    return [env for (env,) in rows]
+
+
+def of_environments(environments: Iterable[str | None]) -> str:
+    """Return ' of a, b' for these environments as far as they have names, else ''."""
+    named = listed(shortened(str(env), LONGEST_NAME) for env in environments if env is not None)
+    return f" of {named}" if named else ""
 
 
 def meant_instead(connection: sqlite3.Connection, run_ids: Sequence[int], path: str) -> str | None:

@@ -245,6 +245,7 @@ def test_the_default_rule_comes_back(tmp_path, label):
 def test_rules_and_what_they_score_as_json(index, tmp_path):
     train, held_out = (json.loads(line) for line in invoke(success.command, index, "--json").stdout.splitlines())
     rule = {"success": "reward >= 1", "success_path": "reward", "success_threshold": 1.0, "success_chosen": False}
+    rule["reward_parts"] = None
     counts = {"split": "train", "trajectories": 36, "scored": 35, "successes": 22, "pass_rate": 22 / 35}
     assert train == {"run_id": 1, "run": "demo", **rule, **counts}
     assert (held_out["split"], held_out["pass_rate"]) == ("eval", 0.5)

@@ -39,7 +39,10 @@ def test_a_reward_of_several_parts_is_told_with_a_rule_by_one_of_them(tmp_path: 
     parts = {"accuracy": 0.0, "format": 1.0}  # the format alone makes the wrong answer pass
     append(tmp_path / "run/rollouts" / TRACES.format(1), {**GOOD, "rewards": parts, "metrics": {}})
     said = indexed(tmp_path / "x.sqlite", tmp_path / "run").stdout
-    assert "  success: reward >= 1\n  rewards: accuracy, format; the rule is on their sum, not on each\n" in said
+    assert (
+        "  success: reward >= 1\n  rewards: accuracy and format; the rule is on what they make together, not on each\n"
+        in said
+    )
     [rule] = [line.partition("--success ")[2] for line in said.splitlines() if "by one of them alone" in line]
     assert rule == "'rewards.accuracy.score >= 1'"
     assert value(tmp_path / "x.sqlite", "select success from trajectories") == 1

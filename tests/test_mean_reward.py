@@ -64,10 +64,10 @@ def test_nothing_is_said_where_both_are_over_the_same(tmp_path: Path) -> None:
 
 
 def test_the_runs_of_an_index_say_it_in_both_lists(two: Path) -> None:
-    assert rltracer("runs", two).stdout.splitlines()[1:5:3] == [
+    assert rltracer("runs", two).stdout.splitlines()[1:6:4] == [
         "  1  run: 4 trajectories, read completely", "  2  other: 1 trajectory, read completely"
     ]  # fmt: skip
-    assert [line.strip() for line in rltracer("runs", two).stdout.splitlines()[2:6:3]] == [
+    assert [line.strip() for line in rltracer("runs", two).stdout.splitlines()[2:7:4]] == [
         "train: 2 of 4 scored, pass rate 0.500, mean reward 0.533 over 3 trajectories",
         "train: 1 scored, pass rate 1.000, mean reward 1.000",
     ]

@@ -61,9 +61,11 @@ def test_the_runs_are_listed_with_their_folders_and_how_complete_they_are(
         f"{database}: 2 runs",
         "  1  run: 4 trajectories, 1 of 2 files ends in the middle of a line, of step 1",
         "     train: 4 scored, pass rate 1.000, mean reward 1.000",
+        "     success: reward >= 1",
         f"     {run}",
         "  2  other: 1 trajectory, read to the end, 1 problem",
         "     train: 1 scored, pass rate 1.000, mean reward 1.000",
+        "     success: reward >= 1",
         f"     {other}",
         f"  rltracer inspect {database} --problems",
     ]
@@ -79,8 +81,8 @@ def test_a_name_that_somebody_made_stays_in_its_line(database: Path) -> None:
     connection.close()
     shown = runs(database).stdout.splitlines()
     named = "  1  run\u240a  9  \u241b[1mmine: 4 trajectories, read completely"
-    assert (shown[1], shown[3]) == (named, "     /a\u240a\u2409b")
-    assert len(shown) == 8
+    assert (shown[1], shown[4]) == (named, "     /a\u240a\u2409b")
+    assert len(shown) == 10
     assert rltracer("inspect", database, "--problems").stdout.startswith("other: ../a\u240a0 problems line 2: ")
     assert rltracer("success", database, "1").stdout.startswith("run\u240a  9  \u241b[1mmine: ")
     said = runs(database, "--remove", "1", "--yes").stdout

@@ -20,7 +20,7 @@ from tests.test_wrong_tokenizer import LONG, SHARD, wrong
 from tests.token_layouts import micro_batch, question, write_bin, write_tokenizer
 
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
-RATES = "     train: 6 scored, pass rate 0.500, mean reward 0.500"
+RATES = ["     train: 6 scored, pass rate 0.500, mean reward 0.500", "     success: reward >= 1"]
 LISTS = [(), ("--step", 1), ("--step", 1, "--prompt", 1), ("--prompt", 1), ("--hardest",), ("--easiest", 3)]
 
 
@@ -122,7 +122,7 @@ def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> 
     listed = rltracer("runs", database).stdout.splitlines()
     command = f"rltracer inspect {database} --problems"
     assert listed[1:] == [
-        "  1  run: 6 trajectories, read to the end, 1 problem", RATES, f"     {run}", f"  {command}"
+        "  1  run: 6 trajectories, read to the end, 1 problem", *RATES, f"     {run}", f"  {command}"
     ]  # fmt: skip
     note = "run: 1 problem, in step 1: rltracer inspect x.sqlite --problems lists them."  # may be handed on
     for asked in (["--dry-run"], ["-o", run.parent / "x.jsonl"]):
@@ -164,7 +164,7 @@ def test_nothing_is_said_where_nothing_is_amiss(run: Path, tmp_path: Path) -> No
     assert not any("problem" in done.stdout.lower() or "gone" in done.stdout for done in listed)
     assert "Note:" not in (tmp_path / "a/report.md").read_text()
     assert rltracer("runs", tmp_path / "x.sqlite").stdout.splitlines()[1:] == [
-        "  1  run: 6 trajectories, read completely", RATES, f"     {run}",
+        "  1  run: 6 trajectories, read completely", *RATES, f"     {run}",
     ]  # fmt: skip
     assert rltracer("search", tmp_path / "x.sqlite", "word1").stderr == ""
     assert TraceDataExporter(tmp_path / "x.sqlite").inspect()["notes"] == []

@@ -16,6 +16,7 @@ from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
 from ..passrates import PASS_BINS, SuccessRule, pass_bin
 from ..reprs import short
+from ..reward_parts import reward_parts, rule_in_words
 from ..runs import WhichRunError
 from .metrics import PromptMetric, prompt_metrics
 from .selection import Selection, UnscoredTrajectory, end_steps, list_unscored, read_counts, read_rewards
@@ -25,6 +26,8 @@ from .windows import WindowSummary, summarise_windows
 @dataclass(frozen=True)
 class RunAnalysis:
     """What was found of one run: `rule` is the success rule that was applied, in words.
+
+    Where that is on the total of several rewards, `rule` names them.
 
     `amiss` says what of the run was not read, or is gone since: problems, files and steps; "" for nothing.
     """
@@ -64,7 +67,8 @@ def analyse_run(
     windows = summarise_windows(metrics, ks, read_rewards(connection, run_id, selection))
     unscored = list_unscored(connection, run_id, selection)
     how = lists_them(name_of_place(_file_of(connection), run.root), name if len(known) > 1 else None)
-    return RunAnalysis(name, str(rule), metrics, windows, unscored, amiss(run_states(connection)[run_id], how))
+    said = rule_in_words(rule, reward_parts(connection, run_id, rule.path))
+    return RunAnalysis(name, said, metrics, windows, unscored, amiss(run_states(connection)[run_id], how))
 
 
 def _file_of(connection: sqlite3.Connection) -> Path:

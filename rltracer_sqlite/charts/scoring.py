@@ -6,6 +6,7 @@ from typing import Any
 
 from ..amounts import LONGEST_NAME, plural, shortened
 from ..passrates import unscored_words
+from ..reward_parts import RewardParts, rule_in_words
 from .data import SELECTION, Query
 
 # Charts that are drawn from successes, and whether they draw trajectories without a step as well.
@@ -36,15 +37,24 @@ def scoring_query(chart: str, query: Query) -> tuple[str, dict[str, Any]] | None
 
 
 def scoring_words(
-    path: object, threshold: object, trajectories: int, scored: int, prompts: int, scored_prompts: int, split: str
+    path: object,
+    threshold: object,
+    trajectories: int,
+    scored: int,
+    prompts: int,
+    scored_prompts: int,
+    split: str,
+    parts: RewardParts | None = None,
 ) -> str:
     """Return the success rule behind a chart, and how many of the trajectories and prompts that it is of are unscored.
 
-    `split` is the one that all of them are of, or "".
+    `split` is the one that all of them are of, or ""; `parts` are the rewards that the rule is on where it is on
+    several.
     """
     # An index that nobody vouched for may hold anything.
     least = f"{threshold:g}" if isinstance(threshold, (int, float)) else str(threshold)
-    said = f"Success: {path} >= {least}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}"
+    rule = rule_in_words(f"{path} >= {least}", parts)
+    said = f"Success: {rule}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}"
     if unscored := prompts - scored_prompts:
         said += f"; {unscored:,} of {plural(prompts, 'prompt')} {'has' if unscored == 1 else 'have'} no score"
     return f"{said}."

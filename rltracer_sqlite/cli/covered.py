@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from .columns import decimal
+from .visible import in_line
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
@@ -86,11 +87,14 @@ def count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
-def rule_of(adapter: IndexedAdapter) -> str:
-    """Return the success rule of a run as it is written."""
+def rule_of(adapter: IndexedAdapter, in_brackets: bool = False) -> str:
+    """Return the success rule of a run as it is written, and which rewards it is on where these are several."""
     from ..index.queries import runs
+    from ..reward_parts import reward_parts, rule_in_words
 
-    return next(run.success for run in runs(adapter.connection) if run.id == adapter.run_id)
+    run = next(run for run in runs(adapter.connection) if run.id == adapter.run_id)
+    parts = reward_parts(adapter.connection, run.id, run.success_path)
+    return in_line(rule_in_words(run.success, parts, in_brackets))
 
 
 def unscored(facts: Sequence[dict[str, Any]]) -> str:

@@ -134,7 +134,7 @@ def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iter
     from ..sources.base import LocatorError
     from .covered import rule_of
 
-    row = {**_row(adapter, number), "rule": rule_of(adapter)}
+    row = {**_row(adapter, number), "rule": rule_of(adapter, in_brackets=True)}
     try:
         loaded = adapter.load_trajectory(number)
     except LocatorError as error:

@@ -16,7 +16,7 @@ from .columns import screen_width, wrapped
 from .numbers import Between, From, refuse_backwards
 from .places import FILE, OUTPUT, refuse_swapped
 from .report import writes_to_terminal
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..charts import Filters
@@ -195,6 +195,7 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
     from ..charts.gaps import unread_windows
     from ..charts.scoring import scoring_query, scoring_words
     from ..charts.unread import drawn_words, read_unread
+    from ..reward_parts import reward_parts
     from .bars import TABLES
 
     provide_square_root(connection)
@@ -205,7 +206,8 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
     split, rule = query.parameters["split"], ""
     if rows and (scoring := scoring_query(chart, query)):
         path, threshold, trajectories, scored, prompts, scored_prompts = connection.execute(*scoring).fetchone()
-        rule = scoring_words(path, threshold, trajectories, scored, prompts, scored_prompts, split)
+        parts = reward_parts(connection, filters.run_id, path)
+        rule = in_line(scoring_words(path, threshold, trajectories, scored, prompts, scored_prompts, split, parts))
     unread = read_unread(connection, query)
     gaps = unread_windows(rows, unread.steps, query.window)
     words, basis = describe_rows(chart, rows, split), _sentences(rule, drawn_words(chart, unread, gaps))

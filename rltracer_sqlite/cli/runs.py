@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..index.lists import Among
+    from ..index.queries import Run
     from ..sources.places import Root
 
 SHORTEST_NAME, LONGEST_NAME = 10, 20
 LONGEST_STEPS = 12
 MOST_TOLD = 4  # success rules or systems of the runs
+FOR_PEOPLE = ("success_path", "rule", "unscored_envs")  # what JSON does not have of a run
 
 
 @click.command("runs", context_settings=CONTEXT)
@@ -74,13 +76,14 @@ def _list(database: Path, as_json: bool) -> None:
         states, listed = run_states(connection), _facts(connection, ALL)
     if as_json:
         for run in listed:
-            click.echo(json_line(run))
+            click.echo(_for_programs(run))
         return
     say(f"{database}: {plural(len(listed), 'run')}")
     for run in listed:
         say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
         if run["trajectories"]:
             say(f"     {_rates(run)}")
+            say(f"     {_success(run)}")
         click.echo(f"     {in_line(run['root'])}")  # whole, since it is copied
     if any(problem_words(row) or file_words(row) for row in states.values()):
         click.echo(f"  rltracer inspect {quote(str(database))} --problems")
@@ -94,11 +97,37 @@ def _facts(connection: sqlite3.Connection, among: Among) -> list[dict[str, Any]]
 
     known, states = {run.id: run for run in runs(connection)}, run_states(connection)
     return [
-        {**fact, "success": known[fact["run_id"]].success, "root": known[fact["run_id"]].root,
+        {**fact, **_rule_facts(connection, known[fact["run_id"]]), "root": known[fact["run_id"]].root,
          "problems": (state := states[fact["run_id"]])["problems"],
          "state": ", ".join([*state_words(state), *problem_words(state)])}
         for fact in run_facts(connection, among)
     ]  # fmt: skip
+
+
+def _rule_facts(connection: sqlite3.Connection, run: Run) -> dict[str, Any]:
+    """Return the success rule of a run: as it is written, in words, and the rewards and environments it is about."""
+    from ..reward_parts import reward_parts, rule_in_words
+    from ..unscored import unscored_environments
+
+    parts = reward_parts(connection, run.id, run.success_path)
+    return {
+        "success": run.success, "success_path": run.success_path, "reward_parts": parts and parts.paths,
+        "rule": in_line(rule_in_words(run.success, parts)),
+        "unscored_envs": unscored_environments(connection, run.id),
+    }  # fmt: skip
+
+
+def _for_programs(fact: dict[str, Any]) -> str:
+    return json_line({name: value for name, value in fact.items() if name not in FOR_PEOPLE})
+
+
+def _success(fact: dict[str, Any]) -> str:
+    """Return by which rule a run fares as it does, and the environments that it says nothing of."""
+    from ..unscored import of_environments
+
+    where = of_environments(fact["unscored_envs"]) if fact["scored"] else ""
+    left = f"; no trajectory{where} records {fact['success_path']}" if where else ""
+    return f"success: {fact['rule']}{in_line(left)}"
 
 
 def _rates(fact: dict[str, Any]) -> str:
@@ -135,7 +164,7 @@ def several_runs(place: Root, among: Among, as_json: bool) -> Iterator[str] | No
             raise SourceError(lacking(connection, ids, split=among.split, env=among.env)[1])
     if len(facts) < 2:
         return None
-    return _then_amiss(map(json_line, facts) if as_json else _lines(place, facts, among), place)
+    return _then_amiss(map(_for_programs, facts) if as_json else _lines(place, facts, among), place)
 
 
 def _then_amiss(lines: Iterator[str], place: Path) -> Iterator[str]:
@@ -165,7 +194,7 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     yield from wrapped(printable(said), screen)
     if has_over:
         yield from wrapped("Mean reward: over the trajectories that have one, which are counted beside it.", screen)
-    yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'success')}."), screen)
+    yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'rule')}."), screen)
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
     for fact, steps, of_split in zip(facts, steps_of, scored, strict=True):
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {of_split:>{columns}}"

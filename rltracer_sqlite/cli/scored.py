@@ -6,22 +6,19 @@ import sqlite3
 from collections.abc import Mapping
 from shlex import quote
 
-from ..amounts import listed, plural
-from ..index.columns import quoted
+from ..amounts import plural
 from ..passrates import SuccessRule
+from ..reward_parts import one_of, reward_parts
+from ..unscored import of_environments, unscored_environments
 from .visible import in_line
 
 
 def scored_lines(
     connection: sqlite3.Connection, run_id: int, rule: SuccessRule, count: Mapping[str, int], is_asked: bool
 ) -> list[str]:
-    """Return what a run's rule scores; `count` has its `trajectories` and those that are `scored`.
-
-    Of one that was asked for it is known which of several rewards it is of.
-    """
+    """Return what a run's rule scores; `count` has its `trajectories` and those that are `scored`."""
     lines = [f"  success: {rule.path} >= {rule.threshold:g}"]
-    if rule.path == "reward" and not is_asked:
-        lines += _part_lines(connection, run_id, rule)
+    lines += _part_lines(connection, run_id, rule, is_asked)
     unscored = count["trajectories"] - count["scored"]
     lines += _unscored_lines(connection, run_id, rule.path, unscored, bool(count["scored"]))
     if unscored > 0 and (failed := _failed_episodes(connection, run_id)):
@@ -30,42 +27,27 @@ def scored_lines(
     return lines
 
 
-def _part_lines(connection: sqlite3.Connection, run_id: int, rule: SuccessRule) -> list[str]:
-    """Return a line where the reward is made of several: a format alone may make up for a wrong answer."""
-    recorded = connection.execute(
-        """
-        select path, column_name from fields
-        where path like 'rewards.%.score' and kind = 'number' and column_name is not null order by id
-        """
-    ).fetchall()
-    parts = [path for path, column in recorded if _is_recorded(connection, run_id, column)]
-    if len(parts) < 2:
+def _part_lines(connection: sqlite3.Connection, run_id: int, rule: SuccessRule, is_asked: bool) -> list[str]:
+    """Return a line where the reward is made of several: a format alone may make up for a wrong answer.
+
+    Who has not asked for the rule is told how another one is.
+    """
+    parts = reward_parts(connection, run_id, rule.path)
+    if parts is None:
         return []
-    names = listed(in_line(path.removeprefix("rewards.").removesuffix(".score")) for path in parts)
-    one = quote(str(SuccessRule(parts[0], rule.threshold)))
-    return [
-        f"  rewards: {names}; the rule is on their sum, not on each",
-        f"  by one of them alone: --success {in_line(one)}",
-    ]
-
-
-def _is_recorded(connection: sqlite3.Connection, run_id: int, column: str) -> bool:
-    sql = f"select 1 from trajectories t where run_id = ? and {quoted(column)} is not null limit 1"
-    return connection.execute(sql, (run_id,)).fetchone() is not None
+    of_all = "their sum" if parts.is_sum else "what they make together"
+    line = f"  rewards: {in_line(parts.named)}; the rule is on {of_all}, not on each"
+    return [line] if is_asked else [line, f"  by one of them alone: --success {in_line(quote(one_of(parts, rule)))}"]
 
 
 def _unscored_lines(
     connection: sqlite3.Connection, run_id: int, path: str, unscored: int, is_some_scored: bool
 ) -> list[str]:
     """Return a line on what the rule does not score: on whole environments, since another rule may score these."""
-    rows = connection.execute(
-        "select env from prompt_groups where run_id = ? group by env having sum(scored) = 0 order by env", (run_id,)
-    )
-    environments = [env for (env,) in rows]
+    environments = unscored_environments(connection, run_id)
     if not environments:
         return [f"  unscored: {plural(unscored, 'trajectory')} without {path}"] if unscored > 0 else []
-    named = listed(str(env) for env in environments if env is not None)
-    where = f" of {named}" if is_some_scored and named else ""
+    where = of_environments(environments) if is_some_scored else ""
     return [f"  unscored: no trajectory{where} records {path}; --success sets another rule"]
 
 

@@ -14,11 +14,13 @@ from . import CONTEXT
 from .amiss import say_amiss
 from .chosen_runs import chosen_runs
 from .places import FILE, refuse_swapped
+from .report import name_of
 from .say import say
 from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:
     from ..passrates import SuccessRule
+    from ..reward_parts import RewardParts
 
 MOST_SPLITS = 20
 
@@ -39,7 +41,8 @@ def command(database: Path, run: str | None, rule: str | None, to_default: bool,
     of the run has it, else reward >= 1.
 
     --json has run_id, run, success (the rule), success_path, success_threshold, success_chosen (false for the default),
-    split, trajectories, scored, successes and pass_rate.
+    reward_parts (the rewards that the rule is on, where these are several), split, trajectories, scored, successes and
+    pass_rate.
 
     \b
     Examples:
@@ -63,8 +66,11 @@ def command(database: Path, run: str | None, rule: str | None, to_default: bool,
     if parsed or to_default:
         _change(database, ids, parsed)
     with closing(open_index(database)) as connection:
-        for run_id in ids:
-            _show(connection, run_id, as_json)
+        alone = {run_id: rule for run_id in ids if (rule := _show(connection, run_id, as_json))}
+        if alone:
+            run_id, one = next(iter(alone.items()))
+            how = f"  rltracer success {quote(str(database))} {quote(name_of(connection, run_id))} --rule {quote(one)}"
+            say(f"By one of these rewards alone, as in:\n{in_line(how)}", err=as_json)
         if parsed:
             of_run = "" if run is None else f" {quote(run)}"
             how = f"The default rule comes back with:\n  rltracer success {quote(str(database))}{of_run} --default"
@@ -100,21 +106,31 @@ def _change(database: Path, run_ids: list[int], rule: SuccessRule | None) -> Non
             finish_writing(connection)
 
 
-def _show(connection: sqlite3.Connection, run_id: int, as_json: bool) -> None:
-    """Print the rule of a run and what it scores of each split, train first."""
+def _show(connection: sqlite3.Connection, run_id: int, as_json: bool) -> str | None:
+    """Print the rule of a run and what it scores of each split, train first.
+
+    Return the rule on one of the rewards alone, where it is on several and nobody has chosen it.
+    """
     from ..index.success import rule_and_splits
+    from ..passrates import SuccessRule
+    from ..reward_parts import one_of, reward_parts
 
     rule, splits = rule_and_splits(connection, run_id)
+    parts = reward_parts(connection, run_id, rule["success_path"])
     if not as_json:
-        say(_state(rule, splits))
-        return
-    for split in splits:
-        click.echo(json_line({**rule, **split}))
+        say(_state(rule, splits, parts))
+    for split in splits if as_json else ():
+        click.echo(json_line({**rule, "reward_parts": parts and parts.paths, **split}))
+    if parts is None or rule["success_chosen"]:
+        return None
+    return one_of(parts, SuccessRule(rule["success_path"], rule["success_threshold"]))
 
 
-def _state(rule: dict[str, Any], splits: list[dict[str, Any]]) -> str:
+def _state(rule: dict[str, Any], splits: list[dict[str, Any]], parts: RewardParts | None) -> str:
     """Return the rule of a run and what it scores of each split; in one line where there is one split."""
-    said = f"{in_line(rule['run'])}: {rule['success']}"
+    from ..reward_parts import rule_in_words
+
+    said = in_line(f"{rule['run']}: {rule_in_words(rule['success'], parts)}")
     told = [f"{one['split'] or 'no split'}: {_counts(one)}" for one in splits if one["trajectories"]]
     if len(told) > MOST_SPLITS:
         told = [*told[:MOST_SPLITS], f"and {plural(len(told) - MOST_SPLITS, 'more split')}"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import plural
 from ..outcomes import outcome
 from .columns import cut, figure, screen_width, width_of, wrapped
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..sources.base import LocatorError
@@ -90,11 +90,11 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     yield f"{outcome(row['success'])} ({row['rule']})"
     yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
     for name, reward in facts["rewards"].items():
-        yield f"  {name}: {_value(reward['score'])} × {_value(reward['weight'])}"
+        yield f"  {in_line(name)}: {_value(reward['score'])} × {_value(reward['weight'])}"
     if facts["metrics"]:
-        yield "  " + ", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items())
+        yield "  " + in_line(", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items()))
     if facts.get("tools"):
-        yield f"tools: {', '.join(facts['tools'])}"
+        yield f"tools: {in_line(', '.join(facts['tools']))}"
     done = facts["completion"]
     yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
     for error in facts["errors"]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..index.named import name_or_number, named_runs, which_run
 from ..on_demand import brought_up_to_date, cached_index
 from ..passrates import window_steps
 from ..reprs import given
+from ..reward_parts import RewardParts, reward_parts, rule_in_words
 from ..roots import Roots
 from ..sources import source_for
 from ..sources.base import Source
@@ -112,6 +114,7 @@ class OpenRun:
     roots: Roots
     step_first: int | None  # the window's origin
     step_last: int | None
+    parts: RewardParts | None = None  # the rewards that its success rule is on, where these are several
 
     @property
     def id(self) -> int:
@@ -125,8 +128,13 @@ class OpenRun:
 
     @property
     def success(self) -> str:
-        """Its success rule in words."""
+        """Its success rule as it is written."""
         return self.known.success
+
+    @property
+    def success_in_words(self) -> str:
+        """Its success rule, and which rewards that is on where these are several."""
+        return rule_in_words(self.success, self.parts)
 
     @cached_property
     def source(self) -> Source:
@@ -171,7 +179,7 @@ def runs_of(index: Path) -> list[queries.Run]:
 
 
 def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun:
-    path = place(spec.path)
+    path, parts = place(spec.path), None
     if isinstance(path, Path) and (spec.run is not None or is_database(path)):
         index, wanted, roots = path, spec.run, spec.roots or Roots.for_database(path)
     else:
@@ -181,9 +189,11 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
         run = _choose(queries.runs(connection), wanted, index)
         ends = "select min(step), max(step) from prompt_groups where run_id = ?"
         first, last = connection.execute(ends, (run.id,)).fetchone()
+        with suppress(sqlite3.DatabaseError):  # what is wrong with an index is told when its trajectories are chosen
+            parts = reward_parts(connection, run.id, run.success_path)
     first = first if spec.step_start is None else spec.step_start
     last = last if spec.step_end is None else spec.step_end
-    return OpenRun(number, spec, index, run, roots, first, last)
+    return OpenRun(number, spec, index, run, roots, first, last, parts)
 
 
 def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:

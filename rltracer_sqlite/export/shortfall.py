@@ -53,8 +53,8 @@ def why_empty(funnel: Funnel, scratch: Scratch, runs: Sequence[OpenRun], prefere
     for one in preferences.field_filters:
         if str(one) == stage:
             return [told + _instead(scratch, runs, one)]
-    if stage == "accepted":
-        rules = listed(dict.fromkeys(run.success for run in runs))
+    if stage in ("scored", "accepted"):
+        rules = listed(dict.fromkeys(run.success_in_words for run in runs))
         told += f" What counts as a success: {rules}."
     return [f"{told} {ADVICE[stage]}" if stage in ADVICE else told]
 

@@ -93,6 +93,7 @@ def _run(run: OpenRun) -> dict[str, Any]:
     return {
         "name": run.name, "path": run.known.root, "step_start": run.step_first, "step_end": run.step_last,
         "split": spec.split, "success": run.success,
+        "reward_parts": run.parts and run.parts.paths,
         "rl_data_path": None if spec.rl_data_path is None else str(spec.rl_data_path),
     }  # fmt: skip
 
@@ -131,7 +132,7 @@ def _windows(selection: Selection) -> list[dict[str, Any]]:
 
 def _success(selection: Selection, windows: list[dict[str, Any]]) -> str:
     """Return by which rules trajectories pass, and how many of the available ones have neither passed nor failed."""
-    rules = listed(dict.fromkeys(run.success for run in selection.runs), MOST_COLUMNS)
+    rules = listed(dict.fromkeys(run.success_in_words for run in selection.runs), MOST_COLUMNS)
     of_all, scored = (sum(window[name] for window in windows) for name in ("trace_count", "scored_count"))
     return f"{rules}; {unscored_words(of_all, scored)}"
 

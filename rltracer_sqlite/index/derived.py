@@ -83,7 +83,7 @@ def write_step_values(
 
 def sums_where(connection: sqlite3.Connection, where: str, parameters: dict[str, Any]) -> dict[StepKey, list[StepSums]]:
     """Return the sums by env of each step and split, from one reading of the trajectories that a condition chooses."""
-    values = {**VALUES, **{name: f'"{name}"' for name in _reward_columns(connection)}}
+    values = {**VALUES, **{name: f'"{name}"' for name in reward_columns(connection)}}
     sums = ", ".join(f"count({value}), sum({value})" for value in values.values())
     rows = connection.execute(
         f"""
@@ -121,7 +121,8 @@ def _total(numbers: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _reward_columns(connection: sqlite3.Connection) -> list[str]:
+def reward_columns(connection: sqlite3.Connection) -> list[str]:
+    """Return the columns of the named rewards that are added up per step: the most frequent ones of an index."""
     rows = connection.execute(
         """
         select column_name from fields where path like 'rewards.%' and kind = 'number' and column_name is not null

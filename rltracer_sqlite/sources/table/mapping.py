@@ -153,6 +153,12 @@ class Mapping:
     asides: tuple[Aside, ...] = ()
     text: str = ""  # the TOML that it was read from
 
+    @property
+    def adds_rewards(self) -> bool:
+        """Say whether the total reward is the plain sum of the named ones, wherever there are any."""
+        named = [shape for shape in self.shapes if shape.rewards]
+        return bool(named) and not any("reward" in shape.roles for shape in named)
+
 
 @dataclass(frozen=True)
 class Template:

@@ -1,0 +1,94 @@
+"""Pages that name a success rule say so where it is on the total of several rewards, and of what it scores nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from datasette.app import Datasette
+
+from tests.index_factory import make_index
+from tests.indexing import index
+from tests.summed_rewards import ALONE, SUM, indexed_sum, write_swift
+
+from .conftest import get
+from .html import words
+
+pytestmark = pytest.mark.asyncio
+HERE = "/-/rltracer/index"
+RULE = SUM.replace(">=", "≥")
+PLACES = {
+    "overview": (f"{HERE}/", f"Success is {RULE}."),
+    "run": (f"{HERE}/run/1", f"success is {RULE} · read"),
+    "prompt": (f"{HERE}/prompt/1/1", f"success is {RULE} ·"),
+    "chart": (f"{HERE}/run/1/charts/pass_rate.json", f"Success: {SUM}; all scored."),
+    "export": (f"{HERE}/export?_preview=sft", f"Success: {SUM}; all scored."),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return indexed_sum(tmp_path_factory.mktemp("summed"))
+
+
+@pytest.mark.parametrize("place", list(PLACES))
+async def test_every_page_says_what_the_rule_is_on(made: Path, place: str) -> None:
+    address, expected = PLACES[place]
+    assert expected in words(await get(Datasette([str(made)]), address))
+
+
+@pytest.mark.parametrize("place", list(PLACES))
+async def test_a_rule_on_one_of_them_says_nothing_of_the_others(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "index.sqlite"
+    index(
+        path, write_swift(tmp_path / "run", {"Accuracy": [1.0, 0.0], "Format": [1.0, 1.0]}), success=(ALONE[:-5], 1.0)
+    )
+    said = words(await get(Datasette([str(path)]), PLACES[place][0]))
+    assert "the sum" not in said
+    assert ALONE in said.replace("≥", ">=")
+
+
+async def test_the_overview_names_the_runs_of_each_rule(tmp_path: Path) -> None:
+    path = indexed_sum(tmp_path)
+    for name in ("one", "two"):
+        index(path, write_swift(tmp_path / name, {"Accuracy": [1.0]}))
+    page = words(await get(Datasette([str(path)]), f"{HERE}/"))
+    assert f"Success is reward ≥ 1 in two, one; {RULE} in summed." in page
+
+
+async def test_more_rules_than_fit_are_counted(tmp_path: Path) -> None:
+    path = make_index(tmp_path / "index.sqlite", [{"run": f"r{number}"} for number in range(10)])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update runs set success_threshold = id")
+    page = words(await get(Datasette([str(path)]), f"{HERE}/"))
+    assert "Success is reward ≥ 10 in r9; " in page
+    assert "reward ≥ 3 in r2; 2 more rules." in page
+
+
+async def test_names_are_text_and_cannot_hide(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    index(path, write_swift(tmp_path / "run", {"<b>x\u202e": [0.0], "Format": [1.0]}))
+    datasette = Datasette([str(path)])
+    for address, _ in (PLACES[place] for place in PLACES if place != "chart"):
+        page = await get(datasette, address)
+        assert "<b>x" not in page
+        assert "\u202e" not in page
+        assert "the sum of <b>x" in words(page)
+
+
+async def test_an_index_from_before_the_sums_of_rewards_says_the_rule_alone(tmp_path: Path) -> None:
+    path = indexed_sum(tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("drop table step_values")
+    assert "success is reward ≥ 1 ·" in words(await get(Datasette([str(path)]), f"{HERE}/prompt/1/1"))
+
+
+@pytest.mark.parametrize("unscored", [[], ["code"], ["code", "games"]])
+async def test_a_run_names_the_environments_that_its_rule_says_nothing_of(tmp_path: Path, unscored: list[str]) -> None:
+    rows = [{"env": "math", "metrics.x": 1.0}, {"env": "math"}, *({"env": env} for env in unscored)]
+    path = make_index(tmp_path / "index.sqlite", rows, rule=("metrics.x", 1.0))
+    said = words(await get(Datasette([str(path)]), f"{HERE}/run/1"))
+    which = f", which no trajectory of {', '.join(unscored)} records" if unscored else ""
+    assert f"success is metrics.x ≥ 1{which} ·" in said
