@@ -68,7 +68,7 @@ def test_a_rejected_row_is_replaced_by_another_of_its_prompt(tmp_path: Path) -> 
     rows = export(spec(indexed(tmp_path, {1: records})), tmp_path / "out.jsonl", per_prompt=1, target_count=3)
     told = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
     assert len({row["messages"][1]["content"] for row in rows}) == 3
-    assert told["funnel"][5] == {"stage": "well formed", "left": 12 - told["rejected"]["tool call without a name"],
+    assert told["funnel"][6] == {"stage": "well formed", "left": 12 - told["rejected"]["tool call without a name"],
                                  "dropped": told["rejected"]["tool call without a name"]}  # fmt: skip
 
 

@@ -96,6 +96,7 @@ def test_the_funnel_tells_what_every_stage_drops(tmp_path: Path) -> None:
     )  # fmt: skip
     assert [(step["stage"], step["left"], step["dropped"]) for step in told["funnel"]] == [
         ("available", 9, 0),
+        ("scored", 9, 0),
         ("accepted", 8, 1),
         ("difficulty", 5, 3),
         ("file present", 5, 0),
@@ -105,6 +106,25 @@ def test_the_funnel_tells_what_every_stage_drops(tmp_path: Path) -> None:
         ("per prompt", 2, 1),
         ("target", 1, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"acceptance": "correct"}, [("available", 6, 0), ("scored", 5, 1), ("accepted", 3, 2)]),
+        ({"acceptance": "incorrect"}, [("available", 6, 0), ("scored", 5, 1), ("accepted", 2, 3)]),
+        ({"acceptance": "any"}, [("available", 6, 0), ("accepted", 6, 0)]),
+        ({"mode": "preference"}, [("available", 6, 0), ("reward known", 5, 1)]),
+    ],
+)
+def test_what_is_unscored_is_dropped_in_a_line_of_its_own(
+    tmp_path: Path, wanted: dict[str, str], expected: list[tuple[str, int, int]]
+) -> None:
+    outcomes = (True, True, True, False, False, None)
+    database = indexed(tmp_path, {1: [rollout(f"t{number}", passed=one) for number, one in enumerate(outcomes)]})
+    funnel = inspect(spec(database), **wanted)["funnel"]
+    assert [(step["stage"], step["left"], step["dropped"]) for step in funnel[: len(expected)]] == expected
+    assert funnel[len(expected)]["stage"] == "difficulty"
 
 
 def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:

@@ -223,3 +223,9 @@ def test_the_environments_of_many_runs_are_one_short_list(tmp_path: Path, comman
 )
 def test_a_list_of_names_has_an_end(names: list[str], told: str) -> None:
     assert listed(names) == told
+
+
+def test_an_export_of_which_nothing_is_scored_names_the_rule(tmp_path: Path) -> None:
+    made = make_index(tmp_path / "x.sqlite", [{"reward": None}, {"reward": None, "prompt": "6 * 7?"}])
+    said = rltracer("export", made, "--dry-run").stdout.splitlines()[-1]
+    assert said == SUCCESS.replace("accepted", "scored").replace("3", "2")

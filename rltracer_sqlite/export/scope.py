@@ -70,8 +70,8 @@ def parameters(run: OpenRun, preferences: ExportPreferences) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> tuple[int, int, int]:
-    """Return how many trajectories of a run are available, accepted, and of an accepted difficulty besides.
+def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreferences) -> tuple[int, int, int, int]:
+    """Return how many trajectories of a run are available, scored, accepted, and of an accepted difficulty besides.
 
     In preference mode those of an accepted difficulty are counted when they are ranked; they lack here.
     """
@@ -81,9 +81,9 @@ def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreference
         Acceptance.CORRECT: "successes",
         Acceptance.INCORRECT: "scored - successes",
     }[Acceptance(preferences.acceptance)]
-    available, chosen, fitting = connection.execute(
+    available, scored, chosen, fitting = connection.execute(
         f"""
-        select ifnull(sum(trajectories), 0), ifnull(sum({counted}), 0),
+        select ifnull(sum(trajectories), 0), ifnull(sum(scored), 0), ifnull(sum({counted}), 0),
             ifnull(sum(case when fits then {counted} end), 0)
         from groups where run = :number
         """,
@@ -93,7 +93,7 @@ def count_accepted(scratch: Scratch, run: OpenRun, preferences: ExportPreference
         # The index sums up no rewards, so they are counted.
         sums = f"select count(*) {CANDIDATES} where m.run = :number and not g.fits and {accepted(preferences)}"
         chosen, fitting = connection.execute(sums, values).fetchone()[0], 0
-    return available, chosen, fitting
+    return available, scored, chosen, fitting
 
 
 def staged(scratch: Scratch, run: OpenRun, found: list[Condition]) -> tuple[str, str, dict[str, Any]]:

@@ -39,7 +39,7 @@ class Selection:
         self.runs, self.preferences, self.progress = runs, preferences, progress
         self.scratch = Scratch(progress)
         self.conditions: dict[int, list[Condition]] = {}
-        self.accepted: list[tuple[int, int, int]] = []  # of each run: available, accepted, within difficulty
+        self.accepted: list[tuple[int, int, int, int]] = []  # of each run: available, scored, accepted, and as hard
         self.notes: list[str] = []  # sentences about what is not there, and what is instead
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
 
@@ -150,15 +150,17 @@ class Selection:
 
     def funnel(self) -> list[dict[str, Any]]:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""
-        left = [sum(counts) for counts in zip(*self.accepted, strict=True)]
+        available, scored, accepted, as_hard = (sum(counts) for counts in zip(*self.accepted, strict=True))
         in_pairs = self.preferences.mode is ExportMode.PREFERENCE
         if in_pairs:
             ranked = sum(
                 self.value(f"select ifnull(sum(trajectories), 0) from {table}") for table in ("stages", "calls")
             )
-            left[1:] = [left[1] + ranked, left[2] + ranked]
-        names = ("available", "reward known" if in_pairs else "accepted", "difficulty")
-        steps = list(zip(names, left, strict=True))
+            accepted, as_hard = accepted + ranked, as_hard + ranked
+        steps = [("available", available)]
+        if not in_pairs and self.preferences.acceptance != Acceptance.ANY:
+            steps.append(("scored", scored))  # an outcome drops what has none, and what has the other one
+        steps += [("reward known" if in_pairs else "accepted", accepted), ("difficulty", as_hard)]
         for place, condition in enumerate(self.conditions[self.runs[0].number]):
             dropped = self.value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
             steps.append((condition.stage, steps[-1][1] - dropped))

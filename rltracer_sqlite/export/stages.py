@@ -12,6 +12,7 @@ PAIRED = {
 }
 STAGES = {
     "available": "the trajectories of the chosen runs, steps and split",
+    "scored": "those that have passed or failed by the run's success rule, where an outcome is asked for",
     "accepted": "those with the outcome that is asked for, by the run's success rule",
     "reward known": "those with a finite reward; stands for *accepted* where pairs are made",
     "difficulty": "those whose prompt has a pass rate within the bounds, in its window",
