@@ -80,6 +80,7 @@ def test_indexing_tells_it_also_of_a_rule_that_was_asked_for(tmp_path: Path) -> 
     asked = indexed(tmp_path / "y.sqlite", run, "--success", "reward >= 1").stdout
     assert line in asked
     assert "by one of them" not in asked
+    assert "by one of them" not in indexed(tmp_path / "y.sqlite", run).stdout
 
 
 def test_the_command_that_sets_another_rule_is_offered_while_nobody_has_chosen_one(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def summary(
 
     lines = []
     for result in results:
-        lines += run_lines(connection, result, options.discover, options.rule is not None)
+        lines += run_lines(connection, result, options.discover)
     if not options.fts and (behind := _behind(connection, database)):
         lines.append(behind)
     read = sum(result.read_bytes for result in results)
@@ -108,17 +108,15 @@ def name_of(connection: sqlite3.Connection, run_id: int) -> str:
     return str(connection.execute("select name from runs where id = ?", (run_id,)).fetchone()[0])
 
 
-def run_lines(
-    connection: sqlite3.Connection, result: Refreshed, discover: bool = False, is_rule_asked: bool = False
-) -> list[str]:
+def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool = False) -> list[str]:
     """Return what an indexing did with one run."""
     from ..index.moved import moved_words
     from ..index.problems import REASONS, empty_files, gone_files
     from ..passrates import SuccessRule
     from .scored import scored_lines
 
-    name, path, threshold = connection.execute(
-        "select name, success_path, success_threshold from runs where id = ?", (result.run_id,)
+    name, path, threshold, is_chosen = connection.execute(
+        "select name, success_path, success_threshold, success_chosen from runs where id = ?", (result.run_id,)
     ).fetchone()
     count = counts(connection, result.run_id)
     named = [f"  name: {result.naming}"] if result.naming else []
@@ -133,7 +131,7 @@ def run_lines(
         plural(count["problems"], "problem"),
     ]
     lines = [f"{in_line(name)}: {', '.join(facts)}", *named]
-    lines += scored_lines(connection, result.run_id, SuccessRule(path, threshold), count, is_rule_asked)
+    lines += scored_lines(connection, result.run_id, SuccessRule(path, threshold), count, bool(is_chosen))
     lines += _token_lines(connection, result.run_id)
     lines += _told("waiting", result.waiting, REASONS["waiting"])
     lines += _at_most("gone", [f"{in_line(file)} {why}" for file, why in gone_files(connection, result.run_id)])

@@ -14,11 +14,14 @@ from .visible import in_line
 
 
 def scored_lines(
-    connection: sqlite3.Connection, run_id: int, rule: SuccessRule, count: Mapping[str, int], is_asked: bool
+    connection: sqlite3.Connection, run_id: int, rule: SuccessRule, count: Mapping[str, int], is_chosen: bool
 ) -> list[str]:
-    """Return what a run's rule scores; `count` has its `trajectories` and those that are `scored`."""
+    """Return what a run's rule scores; `count` has its `trajectories` and those that are `scored`.
+
+    `is_chosen` says that a person has chosen the rule.
+    """
     lines = [f"  success: {rule.path} >= {rule.threshold:g}"]
-    lines += _part_lines(connection, run_id, rule, is_asked)
+    lines += _part_lines(connection, run_id, rule, is_chosen)
     unscored = count["trajectories"] - count["scored"]
     lines += _unscored_lines(connection, run_id, rule.path, unscored, bool(count["scored"]))
     if unscored > 0 and (failed := _failed_episodes(connection, run_id)):
@@ -27,17 +30,17 @@ def scored_lines(
     return lines
 
 
-def _part_lines(connection: sqlite3.Connection, run_id: int, rule: SuccessRule, is_asked: bool) -> list[str]:
+def _part_lines(connection: sqlite3.Connection, run_id: int, rule: SuccessRule, is_chosen: bool) -> list[str]:
     """Return a line where the reward is made of several: a format alone may make up for a wrong answer.
 
-    Who has not asked for the rule is told how another one is.
+    While nobody has chosen the rule, another one is told as well.
     """
     parts = reward_parts(connection, run_id, rule.path)
     if parts is None:
         return []
     of_all = "their sum" if parts.is_sum else "what they make together"
     line = f"  rewards: {in_line(parts.named)}; the rule is on {of_all}, not on each"
-    return [line] if is_asked else [line, f"  by one of them alone: --success {in_line(quote(one_of(parts, rule)))}"]
+    return [line] if is_chosen else [line, f"  by one of them alone: --success {in_line(quote(one_of(parts, rule)))}"]
 
 
 def _unscored_lines(
