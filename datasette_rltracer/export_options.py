@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
@@ -11,6 +10,7 @@ from datasette.utils.asgi import BadRequest, Request
 
 from rltracer_sqlite.export import ExportError, ExportPreferences
 from rltracer_sqlite.export.filters import DifficultyFilter, parse_field
+from rltracer_sqlite.export.settings import renamed
 
 from .filter_names import is_filter_of_datasette, is_meaningless, refuse_unknown_filters
 
@@ -35,6 +35,7 @@ NUMBERS: dict[str, tuple[str, Callable[[str], Option]]] = {
     "_seed": ("seed", int),
     "_margin": ("reward_margin", float),
     "_acceptance": ("acceptance", str),
+    "_rejected": ("rejected_outcome", str),
     "_order": ("order", str),
 }
 BOUNDS = {"_min_pass_rate": "min_pass_rate", "_max_pass_rate": "max_pass_rate"}
@@ -50,6 +51,9 @@ SWITCHES = {
 }
 # What the fields and the boxes of the form are called, by their names in its address.
 LABELS = {
+    "_acceptance": "outcome",
+    "_rejected": "outcome of the rejected one of a pair",
+    "_order": "taken first of a prompt",
     "_min_pass_rate": "pass rate from",
     "_max_pass_rate": "pass rate to",
     "_window": "steps per window",
@@ -72,7 +76,6 @@ LABELS = {
 }
 FIELDS = ("run_id", "env", "step__gte", "step__lte")  # filters that the form of the export page has fields for
 OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}
-PREFERENCE = re.compile(r"(?<![\w/.])[a-z]+(?:_[a-z]+)+(?![\w/])")
 OFF = ("", "0", "off", "false")
 
 
@@ -81,11 +84,13 @@ def in_form_words(sentence: str) -> str:
     keys = {name: key for key, (name, _) in NUMBERS.items()}
     keys |= {name: key for names in (BOUNDS, SWITCHES) for key, name in names.items()}
 
-    def called(name: re.Match[str]) -> str:
-        key = keys.get(name[0], "")
-        return f'{"the box " * (key in SWITCHES)}"{LABELS[key]}"' if key in LABELS else name[0]
+    def called(name: str, value: str) -> str | None:
+        key = keys.get(name, "")
+        if key not in LABELS:
+            return None
+        return f'{"the box " * (key in SWITCHES)}"{LABELS[key]}{": " * bool(value)}{value}"'
 
-    return PREFERENCE.sub(called, sentence).replace("the field filter ", f'a "{LABELS["_field"]}" ')
+    return renamed(sentence, called).replace("the field filter ", f'a "{LABELS["_field"]}" ')
 
 
 def filters(request: Request) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from .addresses import DATABASE, export_url, table_url
 from .bounds import gates
 from .edge import Route
 from .export_download import refusal
+from .export_notes import linked
 from .export_options import (
     BOUNDS,
     FIELDS,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 Choice = tuple[int | str, str]  # a value, and what is said of it
 
 # What a download without these preferences takes, where an empty choice would look like another one.
-DOWNLOADED = {"_acceptance": "any", "_order": "sample"}
+DOWNLOADED = {"_acceptance": "any", "_rejected": "any", "_order": "sample"}
 ROWS_SHOWN = 2
 LONGEST_TEXT, MOST_ITEMS, LONGEST_ROW = 240, 12, 20_000  # of a row that is shown: characters, members, characters
 RUNS = "select id as value, name as label from runs order by id desc limit 200"
@@ -112,7 +113,7 @@ async def form_page(
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
         "previewed": mode,
         "told": told[0] if told else None,
-        "notes": [in_form_words(note) for note in told[0]["notes"]] if told else [],
+        "notes": linked(datasette, database, told[0]["notes"]) if told else [],
         "labels": LABELS,
         "meaning": meaning,
         "selected": selected_words(told[0]) if told else None,

@@ -61,7 +61,7 @@ def test_a_pair_says_which_branch_it_holds_and_counts_what_it_holds(tmp_path: Pa
     assert (counts(origin["chosen"]), counts(origin["rejected"])) == ((3, 3, 0, 1), (1, 1, 1, 1))
     assert told["rows_of_one_branch_of_several"] == 1
     [note] = told["row_notes"]
-    assert note.startswith("1 pair holds one branch of several: the last that begins with the prompt.")
+    assert note.startswith("1 pair holds one branch of several (trajectory 1): the last that begins with the prompt.")
     assert note in told["notes"]
 
 
@@ -81,7 +81,8 @@ def test_the_calls_of_a_row_are_those_that_stand_in_it(tmp_path: Path, sample: S
         origin = row["trace_provenance"]
         assert origin["tool_call_count"] == sum(len(said.get("tool_calls", ())) for said in row["messages"])
         assert (origin["branch_count"], origin["trajectory_tool_call_count"]) == (2, sample_calls(sample))
-    assert told["row_notes"][0].startswith("2 rows are one branch of several, out of 1 trajectory of several branches.")
+    said = "2 rows are one branch of several, out of 1 trajectory of several branches (trajectory 1)."
+    assert told["row_notes"][0].startswith(said)
 
 
 def sample_calls(sample: Sample) -> int:
@@ -102,14 +103,21 @@ def test_rows_that_end_without_an_answer_are_counted_by_column(tmp_path: Path) -
     records = [answered("yes", 1.0), cut_off(), answered("other", 0.9), answered("no", 0.5)]
     _, told = exported(tmp_path, records, mode="preference")
     assert told["rows_ending_without_answer"] == {"rejected": 1}
-    limit, ending = told["row_notes"]
-    assert limit == "1 pair has an answer that a limit cut off; drop_truncated leaves out such trajectories."
-    assert ending == "1 rejected answer of 2 pairs ends with the message of a tool or a user, and no answer to it."
+    _, limit, ending = told["row_notes"]
+    assert limit == (
+        "1 pair has an answer that a limit cut off (trajectory 2); drop_truncated leaves out such trajectories."
+    )
+    assert ending == (
+        "1 rejected answer of 2 pairs ends with a message of the role tool, and no answer to it (trajectory 2)."
+    )
     _, told = exported(tmp_path / "sft", records)
     assert told["rows_ending_without_answer"] == {"messages": 1}
     limit, ending = told["row_notes"]
-    assert limit == "1 selected trajectory was cut off by a limit; drop_truncated leaves out such trajectories."
-    assert ending == "1 of 4 rows ends with the message of a tool or a user, and no answer to it."
+    assert limit == (
+        "1 selected trajectory was cut off by a limit (trajectory 2); drop_truncated leaves out such trajectories."
+    )
+    assert ending == "1 of 4 rows ends with a message of the role tool, and no answer to it (trajectory 2)."
+    assert told["roles_ending_without_answer"] == {"tool": 1}
     _, told = exported(tmp_path / "rl", records, mode="rl", rl_from_trace=True)
     assert (told["rows_ending_without_answer"], told["row_notes"]) == ({}, [])
 
@@ -118,7 +126,8 @@ def test_what_a_dry_run_knows_of_branches(tmp_path: Path) -> None:
     run = spec(indexed(tmp_path, {1: [forked(), answered("no", 0.0), answered("other", 1.0)]}))
     wanted = {"acceptance": "any", "per_prompt": None}
     said = {mode: inspect(run, mode=mode, **wanted)["row_notes"] for mode in ("sft", "preference")}
-    assert said["sft"][0].startswith("Selected 1 trajectory of several branches: each branch with an answer is a row.")
+    of_each = "Selected 1 trajectory of several branches (trajectory 1): each branch with an answer is a row."
+    assert said["sft"][0].startswith(of_each)
     assert said["preference"][0].startswith("1 pair holds one branch of several")
     assert inspect(run, mode="rl", rl_from_trace=True, **wanted)["row_notes"] == []
 
@@ -130,7 +139,7 @@ def test_the_notes_on_rows_are_on_stderr(tmp_path: Path) -> None:
     branches, limit, ending = [line for line in result.stderr.splitlines() if line.startswith("Note: ")]
     assert "one branch of several" in branches
     assert limit.endswith("--no-truncated leaves out such trajectories.")
-    assert ending.endswith("and no answer to it.")
+    assert ending.endswith("and no answer to it (trajectory 2).")
     assert "Note" not in result.stdout
     assert CliRunner().invoke(command, [*asked, "--quiet"]).output == ""
 
@@ -150,7 +159,7 @@ def test_pairs_that_call_undefined_tools_are_counted(tmp_path: Path) -> None:
         del record["tools"]
     _, told = exported(tmp_path, records, mode="preference")
     assert told["rows_without_tool_definitions"] == 1
-    assert told["row_notes"] == ["1 row calls tools that the record does not define."]
+    assert told["row_notes"] == ["1 row calls tools that the record does not define (trajectory 1)."]
 
 
 def test_a_chosen_one_that_is_no_training_data_makes_way_for_the_next(tmp_path: Path) -> None:

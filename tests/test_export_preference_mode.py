@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.export import DifficultyFilter, ExportError
+from tests.commands import rltracer
 from tests.export_runs import export, funnel, indexed, inspect, rollout, spec
 
 
@@ -115,3 +116,65 @@ def test_answers_that_are_all_the_same_are_named_as_the_reason(tmp_path: Path) -
         match=r"differ by 2 or more, the better of them passed\. Left after each step: available 4, reward known 4",
     ):
         inspect(spec(database), mode="preference", reward_margin=2.0)
+
+
+def of_rule(uid: str, reward: float, label: float | None) -> dict[str, Any]:
+    """Return a rollout whose outcome by the default rule is not what its reward suggests."""
+    return scored(uid, reward, metrics={} if label is None else {"correct_final_label": label})
+
+
+ODD = [of_rule("a", 1.1, 1), of_rule("b", 1, 0), of_rule("c", 0.5, None), of_rule("d", 0.2, 1), of_rule("e", 0, None)]
+
+
+def test_the_outcomes_of_both_sides_are_told_where_any_is_taken(tmp_path: Path) -> None:
+    run = spec(indexed(tmp_path, {1: ODD}))
+    wanted: dict[str, Any] = {"mode": "preference", "per_prompt": None}
+    assert inspect(run, acceptance="any", **wanted)["row_notes"] == [
+        "Of 2 chosen answers 1 failed by the success rule (trajectory 2); acceptance='passed' leaves them out.",
+        "Of 2 rejected answers 1 passed by the success rule (trajectory 4) and 1 is unscored (trajectory 5); "
+        "rejected_outcome='failed' leaves them out.",
+    ]
+    unscored = "Of 1 rejected answer 1 is unscored (trajectory 5); rejected_outcome='failed' leaves them out."
+    assert inspect(run, **wanted)["row_notes"] == [unscored]
+    assert inspect(run, rejected_outcome="passed", **wanted)["row_notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "outcome", "expected", "left"),
+    [
+        ("any", "any", [("a", "e"), ("b", "d")], {"in a pair": 4}),
+        ("any", "failed", [("a", "b")], {"in a pair": 4, "in a pair (rejected failed)": 2}),
+        ("any", "passed", [("a", "d")], {"in a pair": 4, "in a pair (rejected passed)": 2}),
+        ("passed", "failed", [("a", "b")], {"in a pair (chosen passed)": 2, "in a pair (rejected failed)": 2}),
+        ("failed", "passed", [("b", "d")], {"in a pair (chosen failed)": 2, "in a pair (rejected passed)": 2}),
+    ],
+)
+def test_the_rejected_one_has_the_outcome_that_is_asked_of_it(
+    tmp_path: Path, acceptance: str, outcome: str, expected: list[tuple[str, str]], left: dict[str, int]
+) -> None:
+    database = indexed(tmp_path, {1: ODD})
+    wanted = {"mode": "preference", "acceptance": acceptance, "rejected_outcome": outcome, "per_prompt": None}
+    assert sorted(pairs(export(spec(database), tmp_path / "o.jsonl", **wanted))) == expected
+    told = json.loads((tmp_path / "o.jsonl.summary.json").read_text())
+    assert {name: count for name, count in funnel(told).items() if name.startswith("in a pair")} == left
+    assert sum(step["dropped"] for step in told["funnel"]) == 5 - told["funnel"][-1]["left"]
+
+
+def test_what_is_asked_of_the_rejected_one_is_named_where_it_leaves_too_few(tmp_path: Path) -> None:
+    run = spec(indexed(tmp_path, {1: [*ODD, scored("x", 1, "x"), scored("y", 0, "x")]}))
+    with pytest.raises(ExportError, match="the better of them passed, the worse of them failed"):
+        inspect(run, mode="preference", rejected_outcome="failed", reward_margin=1.05)
+    with pytest.raises(
+        ExportError, match=r"pair \(rejected failed\) leaves 4\. Ask for fewer, or take rejected_outcome"
+    ):
+        inspect(run, mode="preference", acceptance="any", rejected_outcome="failed", target_count=3)
+
+
+def test_the_command_asks_an_outcome_of_the_rejected_one(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: ODD})
+    asked = ["export", database, "--mode", "preference", "--per-prompt", "all", "-o", tmp_path / "o.jsonl"]
+    assert "Note: Of 1 rejected answer 1 is unscored (trajectory 5); --rejected failed" in rltracer(*asked).stderr
+    told = rltracer(*asked, "--rejected", "failed")
+    assert ("in a pair (rejected failed)" in told.stdout, "Note" in told.stderr) == (True, False)
+    wrong = rltracer("export", database, "--rejected", "failed", "--dry-run")
+    assert (wrong.returncode, "--rejected is of preference pairs" in wrong.stderr) == (2, True)

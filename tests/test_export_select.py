@@ -136,12 +136,13 @@ def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
     }  # fmt: skip
     told = [inspect(some, mode="sft", **usual), inspect(run, effective_only=True)]
     told += [inspect(some, mode="preference", acceptance=one, **usual) for one in ("any", "correct")]
+    told.append(inspect(run, mode="preference", rejected_outcome="failed"))
     with pytest.raises(ExportError) as refused:  # the best of the failed is no better than the worst of all
         inspect(some, mode="preference", acceptance="incorrect", **usual)
     assert "in a pair (chosen failed) 0" in str(refused.value)
     assert {step["stage"] for one in told for step in one["funnel"]} == {
         *STAGES, "turns >= 0",
-    } - {"in a pair (chosen failed)"}  # fmt: skip
+    } - {"in a pair (chosen failed)", "in a pair (rejected passed)"}  # fmt: skip
     assert meaning("turns >= 0") == FIELD
 
 

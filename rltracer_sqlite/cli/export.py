@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -43,7 +42,21 @@ if TYPE_CHECKING:
     help="Conversations, prompts, or pairs: two rollouts of a prompt, of any two steps of a window.",
 )
 @options.outcome(
-    "--acceptance", "passed", "failed", "any", default="passed", help="Outcomes to accept, by the run's success rule."
+    "--acceptance",
+    "passed",
+    "failed",
+    "any",
+    default="passed",
+    help="Outcomes to accept, by the run's success rule; of a pair, of the chosen one.",
+)
+@options.outcome(
+    "--rejected",
+    "passed",
+    "failed",
+    "any",
+    name="rejected_outcome",
+    default="any",
+    help="preference: outcomes to accept of the rejected one of a pair.",
 )
 @click.option(
     "--run",
@@ -141,8 +154,9 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     """
     if options["ids"] is not None and len(runs) > 1:
         raise click.UsageError("--ids are those of one database or run: give one.")
-    if options["mode"] != "preference" and options["reward_margin"]:
-        raise click.UsageError("--margin is of preference pairs: it goes with --mode preference.")
+    for option, is_given in (("margin", options["reward_margin"]), ("rejected", options["rejected_outcome"] != "any")):
+        if options["mode"] != "preference" and is_given:
+            raise click.UsageError(f"--{option} is of preference pairs: it goes with --mode preference.")
     if output is None and not dry_run:
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
     from ..export.errors import ExportError
@@ -160,6 +174,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         if dry_run:
             told = exporter.inspect()
             say(funnel_report(told))
+            say("This is a dry run: what rows hold, and how many are distinct, is told when they are written.")
             _say_row_notes(told)
             _say_amiss(specs)
             sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
@@ -193,8 +208,10 @@ def _say_row_notes(told: dict[str, Any]) -> None:
 
 def _with_options(sentence: str) -> str:
     """Return a sentence of the library with its names of preferences as the options that set them here."""
+    from ..export.settings import renamed
+
     options = {param.name: param.opts[-1 if param.name == "output" else 0] for param in command.params}
-    return re.sub(r"(?<![\w/.])[a-z]+(?:_[a-z]+)+(?![\w/])", lambda name: options.get(name[0], name[0]), sentence)
+    return renamed(sentence, lambda name, value: f"{options[name]} {value}".strip() if name in options else None)
 
 
 def _say_amiss(specs: list[TraceRunSpec]) -> None:

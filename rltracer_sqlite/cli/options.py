@@ -37,9 +37,10 @@ class Outcome(click.types.StringParamType):
         return found
 
 
-def outcome(option: str, *known: str, **others: Any) -> Callable[[Any], Any]:
-    """Return an option that takes one of some outcomes."""
-    return click.option(option, type=Outcome(*known), metavar=f"[{'|'.join(known)}]", show_default=True, **others)
+def outcome(option: str, *known: str, name: str = "", **others: Any) -> Callable[[Any], Any]:
+    """Return an option that takes one of some outcomes; its value goes by `name`, if it is given."""
+    names = [option, *([name] if name else [])]
+    return click.option(*names, type=Outcome(*known), metavar=f"[{'|'.join(known)}]", show_default=True, **others)
 
 
 def one_run(which: str) -> Callable[[Any], Any]:

@@ -27,7 +27,7 @@ def rank_candidates(
     progress: Progress | None = None,
 ) -> None:
     """Fill `picks` for one run with what the quota of each unit allows, and `stages` with what each stage drops."""
-    for table in ("picks", "stages", "calls"):
+    for table in ("picks", "stages", "calls", "pairs"):
         scratch.connection.execute(f"delete from {table} where run = ?", (run.number,))
     if _takes_all(preferences):
         _take_all(scratch, run, preferences, found)
@@ -41,6 +41,7 @@ def rank_candidates(
     scratch.insert(f"insert into picks ({names}) values ({marks})", ranking.picks(rows))
     scratch.insert("insert into stages values (?, ?, ?)", ((run.number, *one) for one in ranking.stages.items()))
     scratch.insert("insert into calls values (?, ?, ?)", ((run.number, *one) for one in ranking.calls.items()))
+    scratch.insert("insert into pairs values (?, ?)", [(run.number, ranking.pairs)])
 
 
 def _takes_all(wanted: ExportPreferences) -> bool:

@@ -124,7 +124,7 @@ class TraceDataExporter:
 
         rows = whole_number("rows", rows)
         with self._selected() as selection:
-            written, first = Written(), list[Any]()
+            written, first = Written(is_preview=True), list[Any]()
             made = written_rows(selection, written, self.progress)
             for row in islice(made, max(rows, ROWS_LOOKED_INTO)):
                 if len(first) < rows:

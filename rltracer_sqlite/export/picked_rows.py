@@ -133,6 +133,7 @@ class _Maker:
             self.written.has_rejected = True
             self.selection.reject(self.run, parts[0 if error.of_chosen else -1][1].id, str(error))
             return
+        called = [self.selection.called(self.run, place.id) for _, place, _ in parts]
         for one in made:
             row = self._without_secrets(one.row)
             if self.selection.scratch.is_new(line(row)):
@@ -140,12 +141,15 @@ class _Maker:
             elif self.preferences.distinct:
                 self.written.repeats += 1
                 continue
+            else:
+                self.written.repeated.add(called[:1])
             if self.preferences.include_provenance:
                 row["trace_provenance"] = self._without_secrets(self._provenance(parts, one))
             if self.preferences.include_raw_trace:
                 row["trace"] = self._without_secrets(self._records(parts))
             self.written.rows_of[self.run.number] += 1
-            self.written.count(one.row, bool(one.branches) and any(_branches(part[2]) > 1 for part in parts))
+            is_one_of_several = bool(one.branches) and any(_branches(part[2]) > 1 for part in parts)
+            self.written.count(one.row, called, is_one_of_several)
             yield row
 
     def _without_secrets(self, value: Any) -> Any:

@@ -50,8 +50,9 @@ class ExportPreferences:
     """What to select, and what to write of it.
 
     `mode`, `acceptance` and `order` are members of ExportMode, Acceptance and Order, or their texts: "sft", "rl" or
-    "preference"; "correct", "incorrect" or "any"; "sample" or "shortest". `difficulty` bounds the pass rate of prompts,
-    and every one of `field_filters` must accept a trajectory.
+    "preference"; "correct", "incorrect" or "any"; "sample" or "shortest". `acceptance` is asked of the chosen one of a
+    pair, and `rejected_outcome` of the rejected one. `difficulty` bounds the pass rate of prompts, and every one of
+    `field_filters` must accept a trajectory.
 
     `per_prompt` is per prompt and window (None: all), `global_per_prompt` per prompt over all runs and windows, and
     `unique_prompts` keeps one over all of them. `target_count` is exactly how many are written: trajectories, in
@@ -91,9 +92,12 @@ class ExportPreferences:
     rl_from_trace: bool = False
     redact: bool = False
     distinct: bool = False
+    rejected_outcome: Acceptance | str = Acceptance.ANY
 
     def __post_init__(self) -> None:
-        for name, kind in (("mode", ExportMode), ("acceptance", Acceptance), ("order", Order)):
+        choices: dict[str, type[Enum]]
+        choices = {"mode": ExportMode, "acceptance": Acceptance, "order": Order, "rejected_outcome": Acceptance}
+        for name, kind in choices.items():
             object.__setattr__(self, name, _member(kind, name, getattr(self, name)))
         _check_parts(self)
         object.__setattr__(self, "field_filters", tuple(self.field_filters))

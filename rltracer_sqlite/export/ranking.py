@@ -23,10 +23,11 @@ MANY = 10_000  # to be counted at once
 
 # A whole number is written far quicker as one.
 REWARD = "case when t.reward = cast(t.reward as integer) then cast(t.reward as integer) else t.reward end"
-BETTER = {Acceptance.ANY: None, Acceptance.CORRECT: 1, Acceptance.INCORRECT: 0}
+SUCCESS = {Acceptance.ANY: None, Acceptance.CORRECT: 1, Acceptance.INCORRECT: 0}
 
 # What a candidate sorts by: its draw, or a pair that begins with what comes before the draw.
 Key = Any
+Side = list[tuple[float, Key, int]]  # what can stand on one side of a pair: by what it is sorted, its draw, its id
 # The candidates of a prompt group: its step, and a tuple per column.
 Group = tuple[int | None, dict[str, tuple[Any, ...]]]
 
@@ -62,8 +63,10 @@ class Ranking:
         self.quota, self.power = preferences.quota, preferences.tool_call_sampling_power
         self.in_pairs = preferences.mode is ExportMode.PREFERENCE
         self.is_limited = preferences.is_limited
-        # What the better one of a pair has to be; None where its outcome does not matter.
-        self.better = BETTER[Acceptance(preferences.acceptance)]
+        # What either one of a pair has to be; None where its outcome does not matter.
+        self.better = SUCCESS[Acceptance(preferences.acceptance)]
+        self.worse = SUCCESS[Acceptance(preferences.rejected_outcome)]
+        self.pairs = 0  # that there are whatever the outcome of the worse one; counted where it matters
         self.stages: Counter[int] = Counter()  # trajectories that fail a stage, and none before it
         self.calls: Counter[int] = Counter()  # tool calls of those that fail none
         self.has_identity = preferences.unique_prompts or preferences.global_per_prompt is not None
@@ -118,15 +121,20 @@ class Ranking:
         rewards = [reward for _, arrays in groups for reward in arrays["reward"]]
         if not self._is_wide(max(rewards) - min(rewards)):
             return
-        worst: list[tuple[float, Key, int]] = []
-        best: list[tuple[float, Key, int]] = []
+        every, best, worst = Side(), Side(), Side()
         for step, arrays in groups:
             those = list(zip(arrays["reward"], self._keys(step, arrays), arrays["id"], strict=True))
-            worst += those
-            if self.better is not None:
-                those = [one for one, success in zip(those, arrays["success"], strict=True) if success == self.better]
-            best += [(-reward, key, id) for reward, key, id in those]
+            every += those
+            best += [(-reward, key, id) for reward, key, id in _with(self.better, those, arrays["success"])]
+            worst += [] if self.worse is None else _with(self.worse, those, arrays["success"])
         best.sort()
+        if self.worse is None:
+            yield from self._paired(best, every)
+            return
+        self.pairs += sum(1 for _ in self._paired(best, every))
+        yield from self._paired(best, worst)
+
+    def _paired(self, best: Side, worst: Side) -> Iterator[tuple[Key, int, int]]:
         worst.sort()
         for better, worse in zip(best[: self.quota], worst, strict=False):
             if not self._is_wide(-better[0] - worse[0]):
@@ -163,3 +171,10 @@ class Ranking:
         # An RL prompt is one unit whatever its split and env; which of them was met first must not matter.
         place = "" if self.preferences.mode is ExportMode.RL else f"{prompt.split}:{prompt.env}:"
         return layer(self.preferences.seed, slot, self.run.name, first, place, prompt.key, prompt.task)
+
+
+def _with(outcome: int | None, those: Side, successes: Iterable[int | None]) -> Side:
+    """Return those whose success is this one; all where it does not matter."""
+    if outcome is None:
+        return those
+    return [one for one, success in zip(those, successes, strict=True) if success == outcome]

@@ -56,6 +56,9 @@ create table stages (run integer, stage integer, trajectories integer);
 -- How many of those that fail no stage have how many tool calls.
 create table calls (run integer, tool_calls integer, trajectories integer);
 
+-- How many pairs there are whatever the outcome of the worse one, counted where it matters.
+create table pairs (run integer, pairs integer);
+
 -- What the quotas allow: a trajectory, or in preference mode the better and the worse one of a pair.
 create table picks (
     pick integer primary key, run integer, unit integer, id integer, other integer,

@@ -1,46 +1,59 @@
-"""What the index knows of the trajectories that are selected: their tool calls, branches and limits, in one pass."""
+"""What the index knows of the trajectories that are selected: their tool calls, branches, limits and outcomes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .met import MOST_SHOWN, Met
 from .preferences import ExportMode
 from .runs import OpenRun
 from .selection import Selection
 
-SIDES = """
+PICKS = "from placed l join picks k on k.pick = l.pick"
+SIDES = f"""
 with sides as (
-    select k.pick, k.id from placed l join picks k on k.pick = l.pick where k.run = :run
+    select k.id, 0 as side {PICKS} where k.run = :run
     union all
-    select k.pick, k.other from placed l join picks k on k.pick = l.pick where k.run = :run and k.other is not null
+    select k.other, 1 {PICKS} where k.run = :run and k.other is not null
 )
 """
-FACTS = f"""
-{SIDES}
-select t.tool_calls, count(*), sum(t.branches > 1), sum(t.truncated is 1)
-from sides c cross join source.trajectories t on t.id = c.id group by 1
-"""
+OF_SIDES = "from sides c cross join source.trajectories t on t.id = c.id"
+FACTS = f"{SIDES} select t.tool_calls, count(*), sum(t.branches > 1), sum(t.truncated is 1) {OF_SIDES} group by 1"
 PAIRS = f"""
-{SIDES}
-select count(distinct case when t.branches > 1 then c.pick end),
-    count(distinct case when t.truncated = 1 then c.pick end)
-from sides c cross join source.trajectories t on t.id = c.id
+select sum(t.branches > 1 or u.branches > 1), sum(t.truncated is 1 or u.truncated is 1),
+    sum(t.success = 0), sum(t.success is null), sum(u.success = 1), sum(u.success is null)
+{PICKS} cross join source.trajectories t on t.id = k.id cross join source.trajectories u on u.id = k.other
+where k.run = :run
 """
+# What is counted, by its name below, as SQL that is true of a trajectory `t` on a side `c`, 0 for the chosen one.
+COUNTED = {
+    "of_several_branches": "t.branches > 1",
+    "cut_off": "t.truncated is 1",
+    "chosen_failed": "c.side = 0 and t.success = 0",
+    "chosen_unscored": "c.side = 0 and t.success is null",
+    "rejected_passed": "c.side = 1 and t.success = 1",
+    "rejected_unscored": "c.side = 1 and t.success is null",
+}
 
 
 @dataclass
 class Selected:
     """Counts of trajectories by their tool calls, and of trajectories, or pairs, that a trainer may mistake."""
 
+    count: int = 0  # of trajectories, or pairs
     calls: Counter[int] = field(default_factory=Counter)
-    of_several_branches: int = 0
-    cut_off: int = 0  # by a limit
+    of_several_branches: Met = field(default_factory=Met)
+    cut_off: Met = field(default_factory=Met)  # by a limit
+    chosen_failed: Met = field(default_factory=Met)  # in pairs, as those below
+    chosen_unscored: Met = field(default_factory=Met)
+    rejected_passed: Met = field(default_factory=Met)
+    rejected_unscored: Met = field(default_factory=Met)
 
 
 def selected(selection: Selection) -> Selected:
     """Return the counts over all runs of a selection; where pairs are made, a pair counts once."""
-    told = Selected()
+    told = Selected(selection.count())
     for run in selection.runs:
         _count(told, selection, run)
     return told
@@ -48,13 +61,14 @@ def selected(selection: Selection) -> Selected:
 
 def _count(told: Selected, selection: Selection, run: OpenRun) -> None:
     connection, number = selection.scratch.attach(run), {"run": run.number}
-    in_pairs = selection.preferences.mode is ExportMode.PREFERENCE
+    counts = Counter[str]()
     for calls, count, of_several_branches, cut_off in connection.execute(FACTS, number):
         told.calls[calls] += count
-        if not in_pairs:
-            told.of_several_branches += of_several_branches
-            told.cut_off += cut_off
-    if in_pairs:
-        of_several_branches, cut_off = connection.execute(PAIRS, number).fetchone()
-        told.of_several_branches += of_several_branches
-        told.cut_off += cut_off
+        counts.update(of_several_branches=of_several_branches, cut_off=cut_off)
+    if selection.preferences.mode is ExportMode.PREFERENCE:
+        counts = Counter(dict(zip(COUNTED, connection.execute(PAIRS, number).fetchone(), strict=True)))
+    for name, count in counts.items():
+        if count:
+            first = f"{SIDES} select t.id {OF_SIDES} where {COUNTED[name]} limit {MOST_SHOWN + 1}"
+            ids = sorted(id for (id,) in connection.execute(first, number))
+            getattr(told, name).add((selection.called(run, id) for id in ids), count)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..amounts import shortened
 from ..index.contents import nothing_there
 from .candidates import rank_candidates
 from .conditions import WELL_FORMED, Condition, column_of, conditions
@@ -19,15 +20,16 @@ from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
 from .shortfall import asked, why_empty, why_short
-from .stages import PAIRED
+from .stages import PAIRED, REJECTED
 from .unknown import refuse_unknown_envs, unknown_values
 
-# What the better one of two trajectories has to be as well.
-CHOSEN = {
+# What the better one of two trajectories has to be as well, and the worse one.
+OUTCOMES = {
     Acceptance.ANY: "",
-    Acceptance.CORRECT: ", the better of them passed",
-    Acceptance.INCORRECT: ", the better of them failed",
+    Acceptance.CORRECT: ", the {} of them passed",
+    Acceptance.INCORRECT: ", the {} of them failed",
 }
+LONGEST_NAME = 30  # of a run, beside the id of a trajectory
 
 
 class Selection:
@@ -37,6 +39,7 @@ class Selection:
         self, runs: Sequence[OpenRun], preferences: ExportPreferences, progress: Progress | None = None
     ) -> None:
         self.runs, self.preferences, self.progress = runs, preferences, progress
+        self.has_several_indexes = len({run.index for run in runs}) > 1
         self.scratch = Scratch(progress)
         self.conditions: dict[int, list[Condition]] = {}
         self.accepted: list[tuple[int, int, int, int]] = []  # of each run: available, scored, accepted, and as hard
@@ -132,7 +135,8 @@ class Selection:
         in_pairs, margin = self.preferences.mode is ExportMode.PREFERENCE, self.preferences.reward_margin
         least = f" by {margin:g} or more" if margin else ""
         what = "pair" if in_pairs else "row"
-        outcome = CHOSEN[Acceptance(self.preferences.acceptance)]
+        asked = {"better": self.preferences.acceptance, "worse": self.preferences.rejected_outcome}
+        outcome = "".join(OUTCOMES[Acceptance(one)].format(which) for which, one in asked.items())
         why = f": no prompt has two trajectories whose rewards differ{least}{outcome}" if in_pairs else ""
         told = f"There is no {what}{why}."
         reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
@@ -166,6 +170,9 @@ class Selection:
             steps.append((condition.stage, steps[-1][1] - dropped))
         in_row = 2 if in_pairs else 1
         last = PAIRED[Acceptance(self.preferences.acceptance)] if in_pairs else "per prompt"
+        if in_pairs and (stage := REJECTED.get(Acceptance(self.preferences.rejected_outcome))):
+            steps.append((last, in_row * self.value("select ifnull(sum(pairs), 0) from pairs")))
+            last = stage
         steps.append((last, in_row * self.scratch.count("picks")))
         steps += [(name, in_row * count) for name, count in self.across]
         before = [steps[0][1], *(count for _, count in steps)]
@@ -173,6 +180,10 @@ class Selection:
             {"stage": name, "left": count, "dropped": last - count}
             for (name, count), last in zip(steps, before, strict=False)
         ]
+
+    def called(self, run: OpenRun, id: int) -> str:
+        """Return what a trajectory is called in a sentence: its id, of several indexes with the name of its run."""
+        return f"{id} of {shortened(run.name, LONGEST_NAME)}" if self.has_several_indexes else str(id)
 
     def value(self, sql: str, *parameters: Any) -> int:
         """Return the one number that answers a question to the tables of the selection."""

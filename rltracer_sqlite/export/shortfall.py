@@ -15,7 +15,7 @@ from .preferences import ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch
-from .stages import PAIRED
+from .stages import PAIRED, REJECTED
 
 Funnel = Sequence[Mapping[str, Any]]  # its stages in their order: "stage", "left", "dropped"
 
@@ -33,6 +33,7 @@ ADVICE = {
 QUOTAS = {
     "per prompt": "raise per_prompt",
     **dict.fromkeys(PAIRED.values(), "raise per_prompt"),
+    **dict.fromkeys(REJECTED.values(), "take rejected_outcome='any'"),
     OVER_WINDOWS: "raise global_per_prompt",
     UNIQUE: "leave out unique_prompts",
 }

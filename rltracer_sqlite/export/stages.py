@@ -10,6 +10,11 @@ PAIRED = {
     Acceptance.CORRECT: "in a pair (chosen passed)",
     Acceptance.INCORRECT: "in a pair (chosen failed)",
 }
+# The stage after it, where something is asked of the rejected one as well.
+REJECTED = {
+    Acceptance.CORRECT: "in a pair (rejected passed)",
+    Acceptance.INCORRECT: "in a pair (rejected failed)",
+}
 STAGES = {
     "available": "the trajectories of the chosen runs, steps and split",
     "scored": "those that have passed or failed by the run's success rule, where an outcome is asked for",
@@ -28,6 +33,8 @@ STAGES = {
     "in a pair": "the two trajectories of each pair; stands for *per prompt* where pairs are made",
     "in a pair (chosen passed)": "the same, where the chosen one has to pass by the run's success rule",
     "in a pair (chosen failed)": "the same, where the chosen one has to fail by it",
+    "in a pair (rejected failed)": "the same, where the rejected one has to fail by it besides",
+    "in a pair (rejected passed)": "the same, where the rejected one has to pass by it besides",
     "per prompt over all windows": "the quota of each prompt over all runs and windows",
     "unique prompts": "the first of each prompt over all runs and windows",
     "target": "exactly as many as are asked for",

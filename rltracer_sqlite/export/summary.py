@@ -12,10 +12,11 @@ from ..on_demand import name_of_place
 from ..passrates import unscored_words
 from .extent import MOST_COLUMNS, available_of
 from .preferences import ExportMode
+from .row_notes import row_notes
 from .runs import OpenRun
 from .selected import selected
 from .selection import Selection
-from .written import Written, row_notes
+from .written import Written
 
 SELECTED = "from placed l join picks k on k.pick = l.pick"
 
@@ -29,7 +30,7 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
     # Sums of what an index holds may be beyond any number.
     with selection.scratch.index_errors(selection.runs[0]):
         amiss, chosen = _amiss(selection), selected(selection)
-        on_rows = row_notes(preferences.mode, chosen, written or looked_into)
+        on_rows = row_notes(preferences, chosen, written or looked_into)
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
             "runs": _runs(selection, written),
@@ -55,9 +56,12 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "repeated_rows_left_out": written.repeats,
             "rejected": dict(sorted(written.rejected.items())),
             "redacted": dict(sorted(written.redacted.items())),
-            "rows_without_tool_definitions": written.without_tools,
+            "rows_without_tool_definitions": written.without_tools.count,
             "rows_of_one_branch_of_several": written.of_branches,
             "rows_ending_without_answer": dict(sorted(written.unanswered.items())),
+            "roles_ending_without_answer": dict(sorted(written.last_roles.items())),
+            "rows_with_think_in_content": written.with_tags.count,
+            "rows_with_reasoning_content": written.with_reasoning,
         }
     return told
 

@@ -22,6 +22,7 @@ from tests.export_runs import rollout, write_steps
 from tests.indexing import index
 from tests.plugin.html import links, words
 from tests.test_export_branches import answered, cut_off, forked
+from tests.test_export_distinct import said_alike
 
 from .conftest import exported, from_cli, get
 
@@ -55,7 +56,9 @@ async def test_the_preview_says_what_a_limit_cut_off(tmp_path: Path) -> None:
     write_steps(tmp_path / "run", {1: [rollout("a", stop_condition="max_turns")]})
     index(tmp_path / "run.sqlite", tmp_path / "run")
     html = (await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=sft")).text
-    said = 'by a limit; the box "without trajectories that a limit cut off" leaves out such trajectories.'
+    said = (
+        'by a limit (trajectory 1); the box "without trajectories that a limit cut off" leaves out such trajectories.'
+    )
     assert f"1 selected trajectory was cut off {said}" in words(html)
 
 
@@ -226,17 +229,17 @@ async def test_the_title_says_what_is_exported(datasette: Datasette) -> None:
     [
         (
             "",
-            "1 selected trajectory was cut off by a limit; the box “without trajectories that a limit cut off” leaves",
+            "cut off by a limit (trajectory 2); the box “without trajectories that a limit cut off” leaves",
         ),
-        ("", "1 of 5 rows ends with the message of a tool or a user, and no answer to it."),
+        ("", "1 of 5 rows ends with a message of the role tool, and no answer to it (trajectory 2)."),
         (
             "",
-            "3 rows are one branch of several, out of 1 trajectory of several branches. A reward is of all branches; ",
+            "3 rows are one branch of several, out of 1 trajectory of several branches (trajectory 1). A reward is",
         ),
         ("", "a “recorded value” branches<=1 leaves such trajectories out."),
         ("&_effective_only=1", "the box “only what was part of a training batch” drops them."),
         ("&_target=99&_per_prompt=1", "Ask for fewer, or raise “per prompt and window”."),
-        ("&_no_tools=1", "rows call tools that the record does not define."),
+        ("&_no_tools=1", "rows call tools that the record does not define (trajectories 1, 2, 3)."),
     ],
 )
 async def test_the_preview_has_the_notes_of_the_terminal_in_the_words_of_the_form(
@@ -257,11 +260,36 @@ async def test_a_preview_of_many_rows_looks_into_the_first_and_says_so(
     monkeypatch.setattr("rltracer_sqlite.export.exporter.ROWS_LOOKED_INTO", 2)
     datasette = Datasette([str(tmp_path / "run.sqlite")])
     page = words((await get(datasette, f"{PAGE}?_preview=sft")).text)
-    assert "Looked into here are only the first 2 rows: 1 of 2 rows ends with the message of a tool" in page
+    assert "Looked into here are only the first 2 rows: 1 of 2 rows ends with a message of the role" in page
     page = words((await get(datasette, f"{PAGE}?_preview=sft&reward=1")).text)
-    assert "only the first 2 rows: each ends with an answer, and defines the tools that it calls." in page
+    assert "2 rows: each ends with an answer, and defines the tools that it calls; no two are the same." in page
     page = words((await get(datasette, f"{PAGE}?_preview=rl")).text)
     assert "Looked into" not in page
+
+
+async def test_notes_on_pairs_are_in_the_words_of_the_form_and_lead_to_trajectories(tmp_path: Path) -> None:
+    write_steps(tmp_path / "run", {1: [answered("best", 2.0), answered("good", 1.0)]})
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    page = (await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=preference&_acceptance=any")).text
+    said = 'the success rule (trajectory 2); "outcome of the rejected one of a pair: failed" leaves them out.'
+    assert f"Of 1 rejected answer 1 passed by {said}" in words(page)
+    assert links(page, "2") == ["/-/rltracer/run/trajectory/2"]
+    fields = form_fields(page)
+    assert fields["_rejected"] == "any"
+    none = await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=preference&_rejected=failed", 400)
+    assert "the worse of them failed" in words(none.text)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("", "of 2 rows is distinct; the box “without rows of the same content” leaves out the other one (trajectory 2)."),
+     ("&_distinct=1", "1 row of the same content as one before left out.")],
+)  # fmt: skip
+async def test_a_preview_says_how_many_rows_are_distinct(tmp_path: Path, query: str, said: str) -> None:
+    write_steps(tmp_path / "run", {1: said_alike("42", "a", "b")})
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    page = (await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=sft{query}")).text
+    assert said.replace("“", '"').replace("”", '"') in words(page)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,124 @@
+"""Sentences on the rows of an export: what whoever trains on them takes in, and does not see at first sight."""
+
+from __future__ import annotations
+
+from ..amounts import listed, plural, shortened
+from .met import Met
+from .preferences import Acceptance, ExportMode, ExportPreferences
+from .selected import Selected
+from .written import Written
+
+ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
+LONGEST_ROLE = 30  # characters
+
+
+def row_notes(preferences: ExportPreferences, selected: Selected, written: Written | None) -> list[str]:
+    """Return the sentences; few before rows are made."""
+    whole = None if written is None or written.is_beginning else written
+    in_pairs = preferences.mode is ExportMode.PREFERENCE
+    notes = _on_outcomes(preferences, selected) if in_pairs else []
+    if preferences.mode is not ExportMode.RL:
+        notes += [_on_branches(selected, in_pairs, whole), _on_limits(selected.cut_off, in_pairs)]
+    if written is not None:
+        met = [note for note in _on_written(written) if note]
+        notes += met if whole else [_on_beginning(written, preferences, met)]
+    return [note for note in notes if note]
+
+
+def _on_written(written: Written) -> list[str]:
+    return [_on_repeats(written), _on_endings(written), _on_tools(written.without_tools), _on_reasoning(written)]
+
+
+def _on_beginning(written: Written, preferences: ExportPreferences, met: list[str]) -> str:
+    """Return what was met in the first rows, and that the others were not looked into."""
+    rows = plural(written.rows, "pair" if preferences.mode is ExportMode.PREFERENCE else "row")
+    usual = "no two are the same"
+    if preferences.mode is not ExportMode.RL:
+        usual = f"each ends with an answer, and defines the tools that it calls; {usual}"
+    return f"Looked into here are only the first {rows}: {' '.join(met) or usual + '.'}"
+
+
+def _on_outcomes(preferences: ExportPreferences, selected: Selected) -> list[str]:
+    """Return sentences on the sides of pairs whose outcome is none that one would expect, where any is taken."""
+    notes = []
+    if preferences.acceptance is Acceptance.ANY:
+        met = _outcomes("failed", selected.chosen_failed, selected.chosen_unscored)
+        notes.append(met and f"Of {_answers(selected, 'chosen')} {met}; acceptance='passed' leaves them out.")
+    if preferences.rejected_outcome is Acceptance.ANY:
+        met = _outcomes("passed", selected.rejected_passed, selected.rejected_unscored)
+        notes.append(met and f"Of {_answers(selected, 'rejected')} {met}; rejected_outcome='failed' leaves them out.")
+    return notes
+
+
+def _answers(selected: Selected, side: str) -> str:
+    return plural(selected.count, f"{side} answer")
+
+
+def _outcomes(outcome: str, of_rule: Met, unscored: Met) -> str:
+    told = [f"{of_rule.count:,} {outcome} by the success rule{of_rule.where}"] if of_rule.count else []
+    if unscored.count:
+        told.append(f"{unscored.count:,} {'is' if unscored.count == 1 else 'are'} unscored{unscored.where}")
+    return " and ".join(told)
+
+
+def _on_branches(selected: Selected, in_pairs: bool, written: Written | None) -> str:
+    met = selected.of_several_branches
+    if not met.count:
+        return ""
+    if in_pairs:
+        holds = f"{plural(met.count, 'pair')} {'holds' if met.count == 1 else 'hold'}"
+        return f"{holds} one branch of several{met.where}: the last that begins with the prompt.{ONE_OF_SEVERAL}"
+    of_each = f"{plural(met.count, 'trajectory')} of several branches{met.where}"
+    if written is None:
+        return f"Selected {of_each}: each branch with an answer is a row.{ONE_OF_SEVERAL}"
+    are = "is" if written.of_branches == 1 else "are"
+    return f"{plural(written.of_branches, 'row')} {are} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
+
+
+def _on_limits(met: Met, in_pairs: bool) -> str:
+    if not met.count:
+        return ""
+    if in_pairs:
+        selected = f"{plural(met.count, 'pair')} {'has' if met.count == 1 else 'have'} an answer"
+        return f"{selected} that a limit cut off{met.where}; drop_truncated leaves out such trajectories."
+    selected = f"{plural(met.count, 'selected trajectory')} {'was' if met.count == 1 else 'were'}"
+    return f"{selected} cut off by a limit{met.where}; drop_truncated leaves out such trajectories."
+
+
+def _on_repeats(written: Written) -> str:
+    if written.repeats and written.is_preview:  # of what is written a line after the funnel says so
+        return f"{plural(written.repeats, 'row')} of the same content as one before left out."
+    if not (met := written.repeated).count:
+        return ""
+    others = "the other one" if met.count == 1 else f"the other {met.count:,}"
+    are = f"{written.distinct:,} of {plural(written.rows, 'row')} {'is' if written.distinct == 1 else 'are'}"
+    return f"{are} distinct; distinct=True leaves out {others}{met.where}."
+
+
+def _on_endings(written: Written) -> str:
+    if not (ends := written.unanswered):
+        return ""
+    one = ends.total() == 1
+    sides = " and ".join(f"{ends[name]:,} {name}" for name in ("chosen", "rejected") if ends[name])
+    pairs = f"{sides} {'answer' if one else 'answers'} of {plural(written.rows, 'pair')}"
+    which = f"{ends['messages']:,} of {plural(written.rows, 'row')}" if "messages" in ends else pairs
+    names = [shortened(role, LONGEST_ROLE) for role, _ in written.last_roles.most_common()]
+    roles = f"the {'role' if len(names) == 1 else 'roles'} {listed(names)}"
+    ending = "ends" if one else "end"
+    return f"{which} {ending} with a message of {roles}, and no answer to it{written.ending.where}."
+
+
+def _on_tools(met: Met) -> str:
+    if not met.count:
+        return ""
+    calls = "calls" if met.count == 1 else "call"
+    return f"{plural(met.count, 'row')} {calls} tools that the record does not define{met.where}."
+
+
+def _on_reasoning(written: Written) -> str:
+    if not (met := written.with_tags).count:
+        return ""
+    holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
+    others = written.with_reasoning
+    beside = f"{others or 'none'} {'has' if others < 2 else 'have'} reasoning_content"
+    return f"{holds} <think> in the content of an answer, as recorded{met.where}; {beside}."

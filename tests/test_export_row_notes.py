@@ -1,0 +1,126 @@
+"""What is said of the rows of an export besides their number, and which trajectories to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.export import ExportPreferences, TraceDataExporter
+from rltracer_sqlite.export.met import Met
+from rltracer_sqlite.export.settings import renamed
+from tests.commands import rltracer
+from tests.export_runs import indexed, rollout, spec, write_steps
+from tests.layouts import message, trace
+from tests.test_export_distinct import said_alike
+
+Record = dict[str, Any]
+BESIDE = message("assistant", "42", reasoning_content="6 times 7.")
+WITHIN = message("assistant", "<think>6 times 7.</think>42")
+PROMPTED = message("assistant", "6 times 7.</think>42")
+IN_PARTS = message("assistant", [{"type": "text", "text": "<think>6 times 7.</think>42"}])
+
+
+def answered(*messages: Record) -> list[Record]:
+    """Return rollouts of one prompt, each with one of these messages at the end; the first is the best."""
+    rewards = [{"reward": {"score": 1.0 - n / 10, "weight": 1.0}} for n in range(len(messages))]
+    asked = message("user", "6 * 7? Think in <think> tags.")
+    return [trace([asked, said], id=f"t{n}", rewards=rewards[n]) for n, said in enumerate(messages)]
+
+
+def notes(runs: Any, tmp_path: Path, **preferences: Any) -> list[str]:
+    """Return the sentences on the rows of an export of everything."""
+    wanted = ExportPreferences(**{"acceptance": "any", "per_prompt": None, **preferences})
+    written = TraceDataExporter(runs, wanted).write(tmp_path / "o.jsonl").summary["row_notes"]
+    assert TraceDataExporter(runs, wanted).preview(1)[0]["row_notes"] == written
+    return list(written)
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([WITHIN, BESIDE], "1 of 2 rows holds <think> in the content of an answer, as recorded (trajectory 1); 1 has"),
+        ([WITHIN, PROMPTED], "2 of 2 rows hold <think> in the content of an answer, as recorded (trajectories 1, 2);"),
+        ([IN_PARTS], "1 of 1 row holds <think> in the content of an answer, as recorded (trajectory 1); none has"),
+        ([BESIDE, message("assistant", "42")], None),
+    ],
+    ids=["both", "within", "in parts", "beside"],
+)
+def test_reasoning_within_the_content_is_told(tmp_path: Path, messages: list[Record], said: str | None) -> None:
+    told = notes(spec(indexed(tmp_path, {1: answered(*messages)})), tmp_path)
+    assert [note.startswith(said or "") for note in told] == ([True] if said else [])
+
+
+def test_reasoning_within_the_content_is_told_of_pairs(tmp_path: Path) -> None:
+    told = notes(spec(indexed(tmp_path, {1: answered(BESIDE, WITHIN)})), tmp_path, mode="preference")
+    said = "1 of 1 row holds <think> in the content of an answer, as recorded (trajectory 2); 1 has reasoning_content."
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        (["environment"], "1 of 1 row ends with a message of the role environment, and no answer"),
+        (["tool", "environment", "environment"], "3 of 3 rows end with a message of the roles environment, tool, and"),
+        (["r" * 50], f"1 of 1 row ends with a message of the role {'r' * 29}…, and no answer"),
+    ],
+    ids=["one", "two", "long"],
+)
+def test_the_roles_that_stand_at_the_end_are_named(tmp_path: Path, roles: list[str], said: str) -> None:
+    asked, answer = message("user", "6 * 7?"), message("assistant", "42")
+    records = [trace([asked, answer, message(role, f"{n}")], id=f"t{n}") for n, role in enumerate(roles)]
+    assert notes(spec(indexed(tmp_path, {1: records})), tmp_path)[0].startswith(said)
+
+
+def test_how_many_rows_are_distinct_and_which_are_not(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [*said_alike("42", "a", "b"), *said_alike("43", "x", passed=False)]})
+    [said] = notes(spec(database), tmp_path)
+    assert said == "2 of 3 rows are distinct; distinct=True leaves out the other one (trajectory 2)."
+    told = rltracer("export", database, "-o", tmp_path / "o.jsonl").stderr
+    assert "Note: 1 of 2 rows is distinct; --distinct leaves out the other one (trajectory 2).\n" in told
+    assert "This is a dry run: what rows hold, and how many" in rltracer("export", database, "--dry-run").stdout
+
+
+def test_a_trajectory_of_several_indexes_has_the_name_of_its_run(tmp_path: Path) -> None:
+    found = [indexed(tmp_path, {1: said_alike("42", f"{name}1", f"{name}2")}, name) for name in ("one", "two")]
+    [said] = notes(found, tmp_path)
+    assert said.endswith("leaves out the other 3 (trajectories 2 of one, 1 of two, 2 of two).")
+
+
+def test_a_trajectory_of_a_folder_is_found_by_its_number(tmp_path: Path) -> None:
+    root = write_steps(tmp_path / "run", {1: [rollout("a"), rollout("b", stop_condition="max_turns")]})
+    [note] = notes(root, tmp_path)
+    assert note.startswith("1 selected trajectory was cut off by a limit (trajectory 2)")
+    assert "max_turns" in rltracer("inspect", root, "--trajectory", 2).stdout
+
+
+@pytest.mark.parametrize(
+    ("trajectories", "said"),
+    [
+        ("", ""),
+        ("7 7", " (trajectory 7)"),
+        ("3 7 7 12", " (trajectories 3, 7, 12)"),
+        ("3 7 12 13 14", " (trajectories 3, 7, 12, …)"),
+    ],
+)
+def test_a_few_trajectories_are_shown(trajectories: str, said: str) -> None:
+    met = Met()
+    for one in trajectories.split():
+        met.add([one])
+    assert (met.count, met.where) == (len(trajectories.split()), said)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("drop_truncated drops them.", "--no-truncated drops them."),
+        ("acceptance='passed' and distinct=True", "--acceptance passed and --distinct"),
+        ("a distinct acceptance", "a distinct acceptance"),
+        ("/data/drop_truncated and _acceptance='passed'", "/data/drop_truncated and _acceptance='passed'"),
+        ("unknown_name and other='passed'", "unknown_name and other='passed'"),
+    ],
+)
+def test_preferences_are_named_as_the_reader_calls_them(sentence: str, said: str) -> None:
+    options = {"drop_truncated": "--no-truncated", "acceptance": "--acceptance", "distinct": "--distinct"}
+    assert renamed(sentence, lambda name, to: f"{options[name]} {to}".strip() if name in options else None) == said
