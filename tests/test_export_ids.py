@@ -56,7 +56,7 @@ def test_ids_and_recorded_ids_are_taken_and_everything_else_holds(database: Path
     assert funnel(told)["ids"] == 2
     assert told["notes"] == [
         "Of 4 trajectories asked for by id: 1 not of the asked steps and split, "
-        "1 that have not passed (acceptance any takes them)."
+        "1 that have not passed (acceptance='any' takes them)."
     ]
 
 

@@ -172,10 +172,11 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         raise click.UsageError(printable(_with_options(str(error)))) from None
     try:
         if dry_run:
-            told = exporter.inspect()
+            told = _in_options(exporter.inspect())
             say(funnel_report(told))
-            say("This is a dry run: what rows hold, and how many are distinct, is told when they are written.")
             _say_row_notes(told)
+            if told["selected_count"]:
+                say("Note: What rows hold, and how many are distinct, is told when they are written.", err=True)
             _say_amiss(specs)
             sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
         assert output is not None
@@ -186,13 +187,14 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
     finally:
         clear_progress()
     if not quiet:
-        _say_written(result, is_replaced)
-        _say_row_notes(result.summary)
+        told = _in_options(result.summary)
+        _say_written(result, told, is_replaced)
+        _say_row_notes(told)
         _say_amiss(specs)
 
 
-def _say_written(result: ExportResult, is_replaced: bool) -> None:
-    say(funnel_report(result.summary))
+def _say_written(result: ExportResult, told: dict[str, Any], is_replaced: bool) -> None:
+    say(funnel_report(told))
     distinct = result.distinct_row_count
     repeated = f", {distinct:,} distinct," if distinct < result.row_count else ""
     written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {result.output_path}"
@@ -203,7 +205,12 @@ def _say_written(result: ExportResult, is_replaced: bool) -> None:
 def _say_row_notes(told: dict[str, Any]) -> None:
     """Say on stderr what rows do not show at first sight, and a trainer takes in."""
     for note in told["row_notes"]:
-        say(f"Note: {_with_options(note)}", err=True)
+        say(f"Note: {note}", err=True)
+
+
+def _in_options(told: dict[str, Any]) -> dict[str, Any]:
+    """Return a summary whose sentences name preferences as the options that set them here."""
+    return told | {name: [_with_options(note) for note in told[name]] for name in ("notes", "row_notes", "amiss")}
 
 
 def _with_options(sentence: str) -> str:

@@ -106,7 +106,7 @@ def left_out(scratch: Scratch, runs: Sequence[OpenRun], preferences: ExportPrefe
     if taken < inside:
         is_pairs = preferences.mode is ExportMode.PREFERENCE
         asked = NAMED_BEFORE.get(Acceptance(preferences.acceptance).value)
-        outcome = "without a reward" if is_pairs else f"that have not {asked} (acceptance any takes them)"
+        outcome = "without a reward" if is_pairs else f"that have not {asked} (acceptance='any' takes them)"
         reasons.append(f"{inside - taken:,} {outcome}")
     return [f"Of {plural(named, 'trajectory')} asked for by id: {', '.join(reasons)}."] if reasons else []
 

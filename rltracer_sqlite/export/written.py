@@ -75,5 +75,7 @@ def _has_tags(message: Message) -> bool:
     if message.get("role") != "assistant":
         return False
     content = message["content"]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in content] if type(content) is list else ()
-    return any(tag in text for text in texts or (content,) if isinstance(text, str) for tag in THINK)
+    if isinstance(content, str):
+        return "<" in content and any(tag in content for tag in THINK)  # which most texts have not, as is soon known
+    texts = (part.get("text") if isinstance(part, dict) else part for part in content)
+    return any(tag in text for text in texts if isinstance(text, str) for tag in THINK)
