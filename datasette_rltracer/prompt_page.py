@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.index.lists import Among, count_gone
-from rltracer_sqlite.index.over_steps import End, ends_of
+from rltracer_sqlite.index.over_steps import End, ends_of, why_neither
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.index.states import amiss
 
@@ -199,6 +199,7 @@ def _step(chosen: Chosen, row: dict[str, Any]) -> dict[str, Any]:
         "url": group_url(*chosen.where, row["first_group"], [*chosen.pairs, ("_sort", "step")]),
         "groups_url": None if is_one else table_url(*chosen.where, "prompt_groups", [*kind, *env]),
         "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
+        "neither": why_neither(row),
         "best_url": None if row["best"] is None else trajectory_url(*chosen.where, row["best"]),
         "worst_url": None if row["worst"] is None else trajectory_url(*chosen.where, row["worst"]),
     }

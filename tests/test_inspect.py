@@ -181,6 +181,9 @@ def test_the_best_and_the_worst_of_all_steps_are_told_with_their_step_and_split(
 def test_equal_rewards_have_no_best_and_no_worst(demo: Path) -> None:
     lines = rltracer("inspect", demo / "x.sqlite", "--prompt", 9).stdout.splitlines()
     assert lines[-1] == "  no best or worst of all: all 16 rewards are 0.000"
+    assert all(line.endswith("0.000   all rewards equal") for line in lines[3:-1])
+    told = rltracer("inspect", demo / "x.sqlite", "--prompt", 9, "--json").stdout.splitlines()
+    assert [(row["best"], row["worst"], row["highest_count"]) for row in map(json.loads, told)] == [(None, None, 4)] * 4
 
 
 def test_a_prompt_is_chosen_by_its_number_or_its_key(demo: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from rltracer_sqlite.cli import COMMANDS
 from rltracer_sqlite.cli.columns import caption, width_of
 from tests.commands import indexed, rltracer
+from tests.index_factory import make_index
 from tests.layouts import append, message, trace
 
 NAMES = {
@@ -58,6 +59,21 @@ def test_every_line_fits(named: tuple[Path, str], monkeypatch: pytest.MonkeyPatc
         lines = done.stdout.splitlines()
         assert max(map(width_of, lines)) <= 80, (asked, max(lines, key=width_of))
         assert not any(character in done.stdout for character in "\x1b\x07\u202e"), asked
+
+
+@pytest.mark.parametrize(
+    ("rewards", "end"),
+    [((0.5, 0.5), "all rewards equal"), ((0.5, None), "only one"), ((0.5, 0.5, None), "all equal")],
+)
+def test_why_a_step_has_no_best_is_never_cut(
+    tmp_path: Path, rewards: tuple[float | None, ...], end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [{"reward": reward, "metrics.ok": float(number)} for number, reward in enumerate(rewards)]
+    index = make_index(tmp_path / "x.sqlite", [*rows, {"metrics.ok": None, "step": 2}], ("metrics.ok", 1.0))
+    lines = rltracer("inspect", index, "--prompt", 1, is_terminal=True).stdout.splitlines()
+    assert next(line for line in lines if line.startswith("  step 1")).endswith(f"  {end}")
+    assert max(map(width_of, lines)) <= 80
 
 
 @pytest.mark.parametrize(

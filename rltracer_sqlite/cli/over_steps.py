@@ -54,18 +54,29 @@ def _prompt_lines(groups: list[dict[str, Any]], scored: str, width: int) -> Iter
     yield cut(f"prompt {prompt['prompt_id']}  {prompt['prompt'][:12]}  {prompt['preview']}", width)
     yield from wrapped(printable(scored), width)
     has_unscored, has_over = any_unscored(groups), any_over(groups)
-    ids = max(len(identity(group[which])) for group in groups for which in ("best", "worst"))
-    ends = max(ids, len("worst"))
-    head = f"{counts_head(has_unscored)}  {'pass rate':>9}  {reward_head(has_over)}"
-    head += f"  {'best':>{ends}}  {'worst':>{ends}}"
-    yield cut(f"  {'':9}  {'split':5}  {head}", width)
-    for group in groups:
+    head = f"  {'':9}  {'split':5}  {counts_head(has_unscored)}  {'pass rate':>9}  {reward_head(has_over)}  "
+    best_head, *ends = _ends(groups, width - width_of(head))
+    yield cut(f"{head}{best_head}", width)
+    for group, end in zip(groups, ends, strict=True):
         rates = f"{decimal(group['pass_rate']):>9}  {reward(group, has_over)}"
-        both = "  ".join(f"{identity(group[which]):>{ends}}" for which in ("best", "worst"))
         place = f"{step_words(group['step']):9}  {cell(group['split'], 5)}"
-        yield cut(f"  {place}  {counts(group, has_unscored)}  {rates}  {both}", width)
+        yield cut(f"  {place}  {counts(group, has_unscored)}  {rates}  {end}", width)
     for line in _end_lines(groups):
         yield from wrapped(printable(f"  {line}"), width)
+
+
+def _ends(groups: list[dict[str, Any]], room: int) -> Iterator[str]:
+    """Yield the best and the worst of each row, their heads first, or why it has neither, shorter where `room` asks."""
+    from ..index.over_steps import why_neither
+
+    is_short = max(len(why_neither(group)) for group in groups) > room
+    why = [why_neither(group, is_short) for group in groups]
+    ids = (len(identity(group[which])) for group in groups for which in ("best", "worst"))
+    one = max(*ids, len("worst"), (max(map(len, why)) - 1) // 2)
+    yield f"{'best':>{one}}  {'worst':>{one}}"
+    for group, words in zip(groups, why, strict=True):
+        both = "  ".join(f"{identity(group[which]):>{one}}" for which in ("best", "worst"))
+        yield f"{words:>{2 * one + 2}}" if words else both
 
 
 def _end_lines(groups: list[dict[str, Any]]) -> Iterator[str]:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ..amounts import plural
 from .lists import ALL, Among, table_rows, with_key
 
-# The best and the worst are the first and the last of a group's page; all trajectories of a prompt are read once.
+# The highest and the lowest are the first and the last of a group's page, its best and its worst where its rewards
+# differ; all trajectories of a prompt are read once.
 OVER_STEPS = """
 with rated as materialized (
     select g.prompt_id, g.id as group_id, g.step, g.split, t.id, t.success, t.reward
@@ -26,14 +27,17 @@ counted as (
 ),
 ends as (
     select c.prompt_id, c.step, c.split,
-        min(iif(r.reward = c.reward_max, r.id, null)) as best, sum(r.reward = c.reward_max) as best_count,
-        max(iif(r.reward = c.reward_min, r.id, null)) as worst, sum(r.reward = c.reward_min) as worst_count
+        min(iif(r.reward = c.reward_max, r.id, null)) as highest, sum(r.reward = c.reward_max) as highest_count,
+        max(iif(r.reward = c.reward_min, r.id, null)) as lowest, sum(r.reward = c.reward_min) as lowest_count
     from counted c join rated r on r.prompt_id = c.prompt_id and r.step is c.step and r.split is c.split
     group by c.prompt_id, c.step, c.split
 )
 select c.prompt_id, p.key, p.task, c.step, c.split, c.trajectories, c.scored, c.successes, c.pass_rate, c.rewarded,
-    c.reward_mean, c.reward_max, c.reward_min, e.best, e.worst, e.best_count, e.worst_count, c.first_group,
-    c.last_group, substr(p.preview, 1, 400) as preview
+    c.reward_mean, c.reward_max, c.reward_min,
+    iif(c.reward_max > c.reward_min, e.highest, null) as best,
+    iif(c.reward_max > c.reward_min, e.lowest, null) as worst,
+    e.highest, e.lowest, e.highest_count, e.lowest_count, c.first_group, c.last_group,
+    substr(p.preview, 1, 400) as preview
 from counted c
 join ends e on e.prompt_id = c.prompt_id and e.step is c.step and e.split is c.split
 join prompts p on p.id = c.prompt_id
@@ -102,8 +106,9 @@ def groups_of_prompts(
     """Return a row per step and split of the prompts of these numbers, prompt by prompt.
 
     `best` and `worst` are ids of trajectories, the first and the last of a group's page by their rewards; None where
-    none has a reward. `best_count` and `worst_count` are how many have that reward. `first_group` and `last_group`
-    are ids of prompt groups, equal where a row is of one.
+    none has a reward, or all are equal. `highest` and `lowest` are the same two also where all are equal, and
+    `highest_count` and `lowest_count` are how many have their rewards. `first_group` and `last_group` are ids of prompt
+    groups, equal where a row is of one.
     """
     return list(map(with_key, table_rows(connection, *over_steps_query(run_id, numbers, among))))
 
@@ -113,12 +118,21 @@ def ends_of(groups: Sequence[Mapping[str, Any]]) -> tuple[End, End] | None:
 
     Of equal rewards the first of the best is meant, and the last of the worst of the first step that has it.
     """
-    rewarded = [group for group in groups if group["best"] is not None]
+    rewarded = [group for group in groups if group["rewarded"]]
     if not rewarded:
         return None
     best = max(rewarded, key=lambda group: float(group["reward_max"]))
     worst = min(rewarded, key=lambda group: float(group["reward_min"]))
-    return _end(rewarded, best, "best", "reward_max"), _end(rewarded, worst, "worst", "reward_min")
+    return _end(rewarded, best, "highest", "reward_max"), _end(rewarded, worst, "lowest", "reward_min")
+
+
+def why_neither(group: Mapping[str, Any], is_short: bool = False) -> str:
+    """Return why a row of a prompt has neither a best nor a worst, in words; "" where it has both, or no reward."""
+    if not group["rewarded"] or group["best"] is not None:
+        return ""
+    if group["rewarded"] == 1:
+        return "only one" if is_short else "only one reward"
+    return "all equal" if is_short else "all rewards equal"
 
 
 def _end(groups: Sequence[Mapping[str, Any]], group: Mapping[str, Any], which: str, reward: str) -> End:

@@ -74,8 +74,9 @@ async def test_the_steps_are_those_of_the_terminal(made, datasette, prompt, chos
             else f"– {one['trajectories']} unscored",
             "–" if one["reward_mean"] is None else f"{one['reward_mean']:.3f}",
             *(
-                "–" if one[end] is None else f"{one[worth]:.3f} {one[end]}"
-                for end, worth in (("best", "reward_max"), ("worst", "reward_min"))
+                [f"{one[worth]:.3f} {one[end]}" for end, worth in (("best", "reward_max"), ("worst", "reward_min"))]
+                if one["best"] is not None
+                else {0: ["–", "–"], 1: ["only one reward"]}.get(one["rewarded"], ["all rewards equal"])
             ),
         ]
         for one in sorted(told, key=lambda one: (one["step"] is None, one["step"] or 0, one["split"] != "train"))
