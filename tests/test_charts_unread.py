@@ -113,3 +113,25 @@ def test_a_chart_of_one_split_names_it(database: Path, tmp_path: Path) -> None:
     said = " ".join(rltracer("plot", database, "difficulty", "-o", tmp_path / "x.html").stdout.split())
     assert "Pass rates of 1 of 1 scored prompt of train in " in said
     assert "; all of train scored." in said
+
+
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_step_whose_records_repeat_others_was_read(tmp_path: Path, window: int) -> None:
+    for step in (1, 2, 3, 4):
+        append(tmp_path / "run" / TRACES.format(step), trace(SAID, id=f"t{step}", reward=step % 2))
+    for step in (5, 7):
+        append(tmp_path / "run" / TRACES.format(step), trace(SAID, id="t7", reward=1))
+    (tmp_path / "run" / TRACES.format(3)).write_text("{no record\n")
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    for options in ([], ["-o", tmp_path / "x.html"]):
+        done = rltracer("plot", tmp_path / "x.sqlite", "pass-rate", *options, "--window", window, is_terminal=True)
+        said = " ".join(done.stdout.split())
+        assert "No trajectories of step 3 of train were read." in said
+        assert said.endswith("All records of step 5 of train repeat others, where they are counted.")
+        assert ("holds only" in said) is (window > 1)
+    shown = rltracer("plot", tmp_path / "x.sqlite", "pass-rate", is_terminal=True).stdout
+    assert [line.split()[1:] for line in shown.splitlines() if "not read" in line] == [["3", "not", "read"]]
+    assert not re.search(r"^ +step 5 ", shown, re.MULTILINE)
+    assert "step 5 (train): 1 record repeats one of step 7" in " ".join(
+        rltracer("inspect", tmp_path / "x.sqlite").stdout.split()
+    )

@@ -8,13 +8,15 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..amounts import LONGEST_NAME, ranges, shortened
+from ..browse.outcome import empty_query
 from ..index.states import STATES, amiss
 from .data import Query, load_spec
 from .gaps import Window
 
 MOST_SPLITS = 5
 # Every split of a step that the run's files, or the index, know of, and of which no trajectory is there. A file that
-# could not be read may not tell its split: its step is told where it has no trajectory at all.
+# could not be read may not tell its split: its step is told where it has no trajectory at all. A step that was read and
+# whose records repeat others, by the question of the lists of steps, misses nothing: none is its own.
 UNREAD = f"""
 with found as (
     select step, split from steps where run_id = :run_id
@@ -31,8 +33,17 @@ missing as (
     select step, split from known where split is not null except select step, split from there
     union all
     select step, split from known where split is null and step not in (select step from there where step is not null)
+),
+repeating as (
+    select step, split from missing intersect select step, split from ({empty_query().strip()}) where copies > 0
 )
-select states.*, (select json_group_array(json_array(split, step)) from missing) as missing
+select
+    states.*,
+    (
+        select json_group_array(json_array(split, step))
+        from (select step, split from missing except select step, split from repeating)
+    ) as missing,
+    (select json_group_array(json_array(split, step)) from repeating) as repeating
 from ({STATES.format(schema="main").strip()}) as states where id = :run_id
 """
 
@@ -41,7 +52,8 @@ class Unread(NamedTuple):
     """What of a run a chart cannot draw.
 
     `steps` are the splits and steps of which no trajectory was read, a split that is not known being None; `words` say
-    which these are, and `note` what is amiss with the reading of the run. Both are "" where there is nothing to say.
+    which these are, and of which steps all records repeat others, and `note` what is amiss with the reading of the run.
+    Both are "" where there is nothing to say.
     """
 
     steps: list[tuple[str | None, int]]
@@ -64,13 +76,18 @@ def read_unread(connection: sqlite3.Connection, query: Query) -> Unread:
 def unread_of(row: Mapping[str, Any], query: Query) -> Unread:
     """Return what a chart with this query cannot draw.
 
-    `row` is as in `rltracer_sqlite.index.states.state_words`, with `missing`: [split, step] of each such step, as JSON.
+    `row` is as in `rltracer_sqlite.index.states.state_words`, with `missing`: [split, step] of each such step, as JSON,
+    and with `repeating`: those that were read and have no trajectory, since their records repeat others.
     """
-    steps = [(split, step) for split, step in json.loads(row["missing"])]
-    words, said = _missing_words(steps), amiss(row)
+    steps, repeating = ([(split, step) for split, step in json.loads(row[name])] for name in ("missing", "repeating"))
+    words, said = [], amiss(row)
+    if steps:
+        words.append(f"No trajectories of {_steps_in_words(steps, 'or')} were read.")
     if steps and query.window > 1:
-        words += " A window holds only those of its steps that were read."
-    return Unread(steps, words, f"Note: {said}" if said else "")
+        words.append("A window holds only those of its steps that were read.")
+    if repeating:
+        words.append(f"All records of {_steps_in_words(repeating, 'and')} repeat others, where they are counted.")
+    return Unread(steps, " ".join(words), f"Note: {said}" if said else "")
 
 
 def drawn_words(chart: str, unread: Unread, gaps: Collection[Window]) -> str:
@@ -79,13 +96,13 @@ def drawn_words(chart: str, unread: Unread, gaps: Collection[Window]) -> str:
     return " ".join(filter(None, (unread.words, drawn, unread.note)))
 
 
-def _missing_words(missing: Iterable[tuple[str | None, int]]) -> str:
+def _steps_in_words(found: Iterable[tuple[str | None, int]], word: str) -> str:
     steps: dict[str, set[int]] = {}
-    for split, step in missing:
+    for split, step in found:
         steps.setdefault(split or "", set()).add(step)
     told = [_steps_of(split, steps[split]) for split in sorted(steps)]
     more = ["…"] if len(told) > MOST_SPLITS else []
-    return f"No trajectories of {' or '.join(told[:MOST_SPLITS] + more)} were read." if told else ""
+    return f" {word} ".join(told[:MOST_SPLITS] + more)
 
 
 def _steps_of(split: str, steps: set[int]) -> str:
