@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import empty_query
-from rltracer_sqlite.index.over_steps import EASIER_HALF, HARDER_HALF, ranked_query
+from rltracer_sqlite.index.over_steps import NOT_AMONG_THE_HARDEST, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
 from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, FAILED, OF_STEPS, STEPS_AMISS
 from rltracer_sqlite.index.states import FILES as FILES_BY_STATE
+from rltracer_sqlite.scores import MOST_RANKED
 
 from .queries import Query
 
 STEPS_ON_A_PAGE = 100
 MOST_ENVS = 50
-MOST_PROMPTS = 10
 MOST_ERRORS = 20
 MOST_PROBLEMS = 20
 MOST_COMPARED = 50_000  # problems, of which those that are alike are put together: as many as take a tenth of a second
@@ -109,9 +109,10 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
 def _prompts(run: int) -> dict[str, Query]:
     """Return the queries for the hardest and the easiest prompts over all steps.
 
-    No prompt is in both lists: where there are few, the harder half is in one and the easier half in the other.
+    They are as many as in the terminal, and in its order. No prompt is in both lists: where there are few, the easiest
+    are what the list of the hardest leaves.
     """
     return {
-        "hardest": Query(*ranked_query(run, MOST_PROMPTS, places=HARDER_HALF)),
-        "easiest": Query(*ranked_query(run, MOST_PROMPTS, is_easiest=True, places=EASIER_HALF)),
+        "hardest": Query(*ranked_query(run, MOST_RANKED)),
+        "easiest": Query(*ranked_query(run, MOST_RANKED, is_easiest=True, places=NOT_AMONG_THE_HARDEST)),
     }

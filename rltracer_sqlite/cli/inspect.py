@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..scores import MOST_RANKED
 from . import CONTEXT, options
 from .amiss import say_amiss_of
-from .inspection import MOST, asked_to_show
+from .inspection import asked_to_show
 from .numbers import From, FromOrPlace, Whole
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
@@ -34,9 +35,9 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
         name,
         type=FromOrPlace(1),
         is_flag=False,
-        flag_value=MOST,
+        flag_value=MOST_RANKED,
         metavar="[N]",
-        help=f"List the N prompts with the {which} pass rates over all steps. Without N: {MOST}.",
+        help=f"List the N prompts with the {which} pass rates over all steps. Without N: {MOST_RANKED}.",
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..scores import MOST_RANKED
 from .places import RUN
 from .visible import printable
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from ..index.lists import Among
     from ..sources.places import Root
 
-MOST = 10  # prompts that --hardest and --easiest list
 NOT_NARROWED = ("trajectory", "problems")  # by a split or an environment
 LISTS = ("hardest", "easiest", *NOT_NARROWED)  # of all steps and prompts
 
@@ -82,9 +82,9 @@ def _place_and_most(
     if not isinstance(after, str):
         return place, after
     if place is not None:
-        how = f"rltracer inspect run.sqlite --hardest {MOST}"
+        how = f"rltracer inspect run.sqlite --hardest {MOST_RANKED}"
         raise click.UsageError(printable(f"--hardest and --easiest take a whole number, not {after!r}: {how}"))
-    return RUN.convert(after, None, click.get_current_context()), MOST
+    return RUN.convert(after, None, click.get_current_context()), MOST_RANKED
 
 
 def _place_and_run(place: Root | None, run: str | None, name: str | None) -> tuple[Root, str | None]:

@@ -125,7 +125,8 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
         names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
         yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {preview}", width)
     yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
-    yield from _hint("--prompt N shows one over the steps, with its best and its worst trajectory", width)
+    lists_all = f"; --{order} {count} lists all" if len(prompts) < count else ""
+    yield from _hint(f"--prompt N shows one with its best and worst trajectory{lists_all}", width)
 
 
 def _none_scored(adapter: IndexedAdapter, among: Among) -> str:
@@ -156,4 +157,4 @@ def _read_all(adapter: IndexedAdapter, among: Among) -> None:
 def _hint(text: str, width: int) -> Iterator[str]:
     """Yield what may be asked next, for a person at a terminal."""
     if writes_to_terminal():
-        yield cut(text, width)
+        yield from wrapped(text, width)

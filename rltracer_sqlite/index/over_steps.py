@@ -74,7 +74,8 @@ select c.prompt_id, p.key, p.task, c.split, c.env, c.steps, c.trajectories, c.sc
 from chosen c join prompts p on p.id = c.prompt_id left join rewards r on r.place = c.place
 order by c.pass_rate {direction}, c.scored desc, c.prompt_id, c.split, c.env
 """
-HARDER_HALF, EASIER_HALF = (f"place {sign} min({{limit}}, (listed + 1) / 2)" for sign in ("<=", ">"))
+# Beside the list of the hardest none of them is called easy.
+NOT_AMONG_THE_HARDEST = "place > {limit}"
 
 Query = tuple[str, dict[str, Any]]  # a question to an index, and its parameters
 
@@ -141,7 +142,7 @@ def _end(groups: Sequence[Mapping[str, Any]], group: Mapping[str, Any], which: s
 
 
 def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False, places: str = "1 = 1") -> Query:
-    """Return the query for the rows of `ranked_prompts`, those of HARDER_HALF or EASIER_HALF alone where one is given.
+    """Return the query for the rows of `ranked_prompts`, of those that meet the condition `places` alone.
 
     Each row has `listed`, how many prompts are scored, and `prompts`, how many there are.
     """

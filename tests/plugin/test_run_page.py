@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from datasette.app import Datasette
 
+from tests.commands import rltracer
 from tests.index_factory import make_index
 from tests.indexing import index
 from tests.layouts import append, append_torn
@@ -87,30 +90,36 @@ async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path
 
 async def test_hardest_and_easiest_prompts(datasette):
     page = await get(datasette, PAGE)
-    hardest, easiest = (table_rows(page, name) for name in ("hardest", "easiest"))
-    assert [row[:1] + row[2:] for row in hardest] == [
+    assert [row[:1] + row[2:] for row in table_rows(page, "hardest")] == [
         ["hardprompt 3 · math · train", "0.000", "2"],
         ["middlingprompt 2 · math · train", "0.500", "2"],
+        ["easyprompt 1 · math · train", "1.000", "2"],
     ]
-    assert [row[1] for row in easiest] == ["1.000 8 of 8"]
-    assert "2 of 3 scored prompts shown" in words(page)
+    assert "All 3 scored prompts are in the other list." in words(page)
     assert words(page).count("1 of 4 prompts has no score by the success rule, and is in neither list.") == 1
     for name, shown in (("hardest", 3), ("easiest", 1)):
         [table] = links(page[page.index(f'id="{name}"') :], "as a table")[:1]
         assert [row["prompt_id"] for row in await table_rows_of(datasette, table)][:1] == [shown]
 
 
-@pytest.mark.parametrize(("prompts", "hard", "easy"), [(1, 1, 0), (2, 1, 1), (19, 10, 9), (20, 10, 10), (25, 10, 10)])
-async def test_no_prompt_is_both_hardest_and_easiest(tmp_path, prompts, hard, easy):
-    rows = [{"prompt": f"p{number:02}", "reward": float(number > 4)} for number in range(prompts)]
-    page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE)
-    lists = [
-        [row[0] for row in table_rows(page, name)] if count else []
+@pytest.mark.parametrize(("prompts", "hard", "easy"), [(1, 1, 0), (10, 10, 0), (11, 10, 1), (19, 10, 9), (25, 10, 10)])
+async def test_the_lists_of_prompts_are_those_of_the_terminal_and_none_is_in_both(tmp_path, prompts, hard, easy):
+    rows = [{"prompt": f"p{number % prompts:02}", "reward": float(number % 9 > 4)} for number in range(2 * prompts)]
+    made = make_index(tmp_path / "index.sqlite", rows)
+    page = await get(Datasette([str(made)]), PAGE)
+    lists = {
+        name: [row[0] for row in table_rows(page, name)] if count else []
         for name, count in (("hardest", hard), ("easiest", easy))
-    ]
-    assert [len(one) for one in lists] == [hard, easy]
-    assert len({*lists[0], *lists[1]}) == hard + easy
-    assert ("There is only this one scored prompt" in page) == (prompts == 1)
+    }
+    assert [len(one) for one in lists.values()] == [hard, easy]
+    assert len({*lists["hardest"], *lists["easiest"]}) == hard + easy
+    for name, shown in lists.items():
+        told = map(json.loads, rltracer("inspect", made, f"--{name}", hard + easy, "--json").stdout.splitlines())
+        listed = [f"{one['preview']}prompt {one['prompt_id']} · math · train" for one in told]
+        assert [one for one in listed if name == "hardest" or one not in lists["hardest"]][: len(shown)] == shown
+    assert (f"The other {hard} are in the list of the hardest." in words(page)) == (0 < easy < 10)
+    assert ("scored prompts are in the other list." in words(page)) == (prompts == 10)
+    assert ("There is only one scored prompt, and it is in the other list." in words(page)) == (prompts == 1)
 
 
 async def test_the_count_of_problems_leads_to_their_table(tmp_path):
@@ -175,11 +184,13 @@ async def test_the_sql_of_a_list_gives_exactly_its_rows(datasette, heading, colu
 
 
 @pytest.mark.parametrize("heading", ["hardest", "easiest"])
-async def test_the_sql_of_the_prompts_gives_exactly_them(datasette, heading):
+async def test_the_sql_of_the_prompts_gives_exactly_them(tmp_path, heading):
+    rows = [{"prompt": f"p{number}", "reward": float(number > 4)} for number in range(12)]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = await get(datasette, PAGE)
     rows = await sql_rows(datasette, sql_link(page, heading))
     told = [f"{row['preview']}prompt {row['prompt_id']} · {row['env']} · {row['split']}" for row in rows]
-    assert told == [row[0] for row in table_rows(page, heading)]
+    assert told == [row[0] for row in table_rows(page, heading)] != []
 
 
 async def test_a_run_without_anything_says_so(tmp_path):
