@@ -30,11 +30,12 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what __geta
     from .export import Order as Order
     from .export import TraceDataExporter as TraceDataExporter
     from .export import TraceRunSpec as TraceRunSpec
+    from .groups import Prompt as Prompt
+    from .groups import PromptGroup as PromptGroup
+    from .groups import TrajectoryRef as TrajectoryRef
     from .index.database import IndexFileError as IndexFileError
-    from .model import PromptGroup as PromptGroup
     from .model import RLTracer as RLTracer
     from .model import RolloutStep as RolloutStep
-    from .model import TrajectoryRef as TrajectoryRef
     from .runs import IndexedRun as IndexedRun
     from .runs import WhichRunError as WhichRunError
     from .runs import list_runs as list_runs
@@ -52,8 +53,9 @@ _NAMES = {
         *("Acceptance", "DifficultyFilter", "ExportError", "ExportMode", "ExportPreferences", "ExportResult"),
         *("FieldFilter", "FunnelStage", "Order", "TraceDataExporter", "TraceRunSpec"),
     ),
+    "groups": ("Prompt", "PromptGroup", "TrajectoryRef"),
     "index.database": ("IndexFileError",),
-    "model": ("PromptGroup", "RLTracer", "RolloutStep", "TrajectoryRef"),
+    "model": ("RLTracer", "RolloutStep"),
     "runs": ("IndexedRun", "WhichRunError", "list_runs"),
     "search": ("Match", "Matches", "QueryError", "search_text"),
     "sources.base": ("LocatorError", "SourceError"),

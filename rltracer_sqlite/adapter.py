@@ -21,7 +21,7 @@ from .reprs import short
 from .roots import Roots
 from .runs import WhichRunError as WhichRunError
 from .runs import chosen_run
-from .scores import Scores
+from .scores import MOST_RANKED, Scores
 from .sources import missing, source_for
 from .sources.base import LocatorError, Source, SourceError
 from .sources.places import Root, is_database, place, real_place, relist
@@ -32,12 +32,16 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .index.lists import Among
+
 
 class Adapter(Protocol):
     """One run of some training system. Anybody may implement these five methods, without our index.
 
     One that also has `prompt_scores(step)` and `step_scores(step)`, as IndexedAdapter, gives prompt groups and steps
     their pass rates: (scored, successes) will do, and mean reward, split and environment may follow, as in `Scores`.
+    `group_ends(step, prompt_key)` gives groups their best and worst; `ranked_prompts` and `prompt_over_steps` give the
+    hardest and the easiest prompts.
     """
 
     @property
@@ -150,6 +154,50 @@ class IndexedAdapter:
                 return None
             return queries.step_scores(self.connection, run_id, step_number(step))
 
+    def group_ends(self, step: int | None, prompt_key: str) -> tuple[int, int] | None:
+        """Return the ids of the best and the worst trajectory of a prompt in a step, by their rewards.
+
+        Of equal rewards the first of the best and the last of the worst are meant, as on pages. None where all are
+        equal, or fewer than two have one.
+        """
+        from .index.over_steps import ends_of_group
+
+        ids = self.list_trajectory_ids(step, prompt_key)
+        with self._lock:
+            return ends_of_group(self.connection, ids)
+
+    def ranked_prompts(
+        self,
+        limit: int | None = MOST_RANKED,
+        split: str | None = None,
+        env: str | None = None,
+        is_easiest: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Return a row for each of the prompts with the lowest or the highest pass rates over all steps indexed so far.
+
+        The rows are those of `rltracer inspect --hardest --json`; with `limit=None` all scored prompts have one.
+        Raises ValueError for a split or an environment that the run has not.
+        """
+        from .index.contents import nothing_there
+        from .index.over_steps import ranked_prompts
+
+        most, among = -1 if limit is None else whole_number("limit", limit), _among(split, env)
+        with self._lock:
+            where = (self.connection, self.run_id)
+            missing = None if among.is_all else nothing_there(*where, split=split, env=env)
+            if missing is not None:
+                raise ValueError(missing)
+            rows, *_ = ranked_prompts(*where, most, among, is_easiest)
+        return rows
+
+    def prompt_over_steps(self, number: int, split: str | None = None, env: str | None = None) -> list[dict[str, Any]]:
+        """Return a row for each step and split of a prompt, as `rltracer inspect --prompt --json` gives them."""
+        from .index.over_steps import groups_of_prompts
+
+        number, among = whole_number("number", number), _among(split, env)
+        with self._lock:
+            return groups_of_prompts(self.connection, self.run_id, [number], among)
+
     def list_trajectory_ids(self, step: int | None, prompt_key: str) -> list[int]:
         """Return the ids of a prompt's trajectories in a step; [] for a key that is not one of `list_prompts`."""
         step, key = step_number(step), text("prompt_key", prompt_key)
@@ -238,6 +286,13 @@ class PrimeRLAdapter(IndexedAdapter):
     ) -> None:
         tokenizer = None if tokenizer_name is None else str(file_path("tokenizer_name", tokenizer_name))
         super().__init__(PrimeRLSource(tokenizer), rollout_dir, index_path)
+
+
+def _among(split: str | None, env: str | None) -> Among:
+    """Return the split and the environment that are asked for. Raises TypeError and ValueError for what is no text."""
+    from .index.lists import Among
+
+    return Among(*(None if value is None else text(name, value) for name, value in (("split", split), ("env", env))))
 
 
 def adapter_for(

@@ -1,103 +1,38 @@
-"""What a person navigates: RLTracer › RolloutStep › PromptGroup › TrajectoryRef › Trajectory."""
+"""What a person navigates: RLTracer › RolloutStep › PromptGroup › TrajectoryRef › Trajectory, and RLTracer › Prompt."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .amounts import listed, plural, ranges
-from .arguments import LARGEST, shown, step_number, text, whole_number
+from .arguments import shown, step_number, text, whole_number
+from .groups import Prompt as Prompt
+from .groups import PromptGroup as PromptGroup
+from .groups import TrajectoryRef as TrajectoryRef
+from .groups import place_words, step_words
 from .messages import prompt_context
 from .reprs import short
-from .scores import Scores
+from .scores import MOST_RANKED, Scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .adapter import Adapter
-    from .trajectory import Trajectory
 
 ADAPTER = ("list_steps", "ensure_step_indexed", "list_prompts", "list_trajectory_ids", "load_trajectory")
 SHORT_KEY = 16  # characters of a key in a sentence
+# What of a prompt is in which column of the lists of `inspect`.
+PROMPT = {
+    "number": "prompt_id",
+    "key": "prompt",
+    "count": "trajectories",
+    **{name: name for name in ("preview", "split", "env", "steps", "scored", "successes", "rewarded", "reward_mean")},
+}
 PromptParser = Callable[[Sequence[Mapping[str, Any]]], str]
-
-
-@dataclass(frozen=True)
-class TrajectoryRef:
-    """A lightweight reference to a trajectory: its `id`, which pages, SQL and the command line show, and `load()`."""
-
-    adapter: Adapter = field(repr=False)
-    id: int
-
-    def __repr__(self) -> str:
-        return f"<TrajectoryRef {self.id} of {_place(self.adapter)}>"
-
-    def load(self) -> Trajectory:
-        """Return the decoded trajectory, reading its record's bytes only.
-
-        Raises LocatorError where there is no such trajectory, or its record is gone or has changed since it was
-        indexed.
-        """
-        return self.adapter.load_trajectory(self.id)
-
-
-@dataclass(frozen=True)
-class PromptGroup:
-    """All trajectories of one prompt within one step and split: `count` of them, also as its length.
-
-    `key` is the hash of the prompt's messages, with ":task" where the record names a task and "@split" for a split that
-    is not train. `preview` is the beginning of the prompt's text in one line. `step` is None where there is no step.
-
-    `scored` trajectories have a value that decides success by the run's rule, and `successes` of them are successes.
-    `reward_mean` is the mean total reward of the `rewarded` ones, which have a reward, scored or not; None where none
-    has. `split` (train or eval) and `env` (the environment) are None where they are not recorded, and `env` where the
-    prompt is of several.
-    These come from the index, without reading a record, and are None for an adapter without `prompt_scores`.
-    """
-
-    adapter: Adapter = field(repr=False)
-    step: int | None
-    key: str
-    count: int
-    preview: str
-    scored: int | None = None
-    successes: int | None = None
-    reward_mean: float | None = None
-    split: str | None = None
-    env: str | None = None
-    rewarded: int | None = None
-
-    def __repr__(self) -> str:
-        counted = plural(self.count, "trajectory")
-        rate = "" if self.pass_rate is None else f", pass rate {self.pass_rate:.3f}"
-        rate += f" over {self.scored:,} scored" if rate and self.scored != self.count else ""
-        return f"<PromptGroup {short(self.key[:12])} of {_step(self.step)}: {counted}{rate}, {short(self.preview)}>"
-
-    @property
-    def pass_rate(self) -> float | None:
-        """The share of successes among the scored trajectories; None where none is scored, or it is not known."""
-        return self.successes / self.scored if self.scored and self.successes is not None else None
-
-    def trajectories(self) -> list[TrajectoryRef]:
-        """Return references to the trajectories, in the order in which they were written. Decodes none."""
-        ids = self.adapter.list_trajectory_ids(self.step, self.key)  # type: ignore[arg-type]
-        return [TrajectoryRef(self.adapter, identity) for identity in ids]
-
-    def trajectory(self, number: int) -> TrajectoryRef:
-        """Return a reference to the trajectory with this place in the group, counted from 0; -1 is the last.
-
-        Raises IndexError where the group has no such place.
-        """
-        place, found = whole_number("number", number, least=-LARGEST), self.trajectories()
-        if not -len(found) <= place < len(found):
-            raise IndexError(f"the group has {plural(len(found), 'trajectory')}, counted from 0, and no number {place}")
-        return found[place]
-
-    def __len__(self) -> int:
-        return self.count
 
 
 @dataclass(frozen=True)
@@ -115,7 +50,7 @@ class RolloutStep:
     prompt_parser: PromptParser | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        return f"<RolloutStep: {_step(self.number)} of {_place(self.adapter)}>"
+        return f"<RolloutStep: {step_words(self.number)} of {place_words(self.adapter)}>"
 
     @property
     def scored(self) -> int | None:
@@ -173,13 +108,23 @@ class RolloutStep:
             raise KeyError(self._which(key, found or groups, bool(found)))
         return found[0]
 
+    def trajectories(self) -> list[TrajectoryRef]:
+        """Return references to all trajectories of the step, prompt group by prompt group. Decodes none.
+
+        They are of all splits. Reads and raises what `prompts()` does.
+        """
+        self.adapter.ensure_step_indexed(self.number)  # type: ignore[arg-type]
+        keys = [key for key, _, _ in self.adapter.list_prompts(self.number)]  # type: ignore[arg-type]
+        found = (self.adapter.list_trajectory_ids(self.number, key) for key in keys)  # type: ignore[arg-type]
+        return [TrajectoryRef(self.adapter, identity) for ids in found for identity in ids]
+
     def _which(self, key: str, groups: list[PromptGroup], is_beginning: bool) -> str:
         """Return the sentence for a key that means none of the prompts, or several: `groups` are those it could be."""
         named = listed(short(group.key[:SHORT_KEY]) for group in groups)
         if is_beginning:
-            return f"{len(groups)} prompts of {_step(self.number)} begin with {shown(key)}: {named}"
+            return f"{len(groups)} prompts of {step_words(self.number)} begin with {shown(key)}: {named}"
         count = plural(len(groups), "prompt")
-        return f"no prompt of {_step(self.number)} begins with {shown(key)}; it has {count}: {named}"
+        return f"no prompt of {step_words(self.number)} begins with {shown(key)}; it has {count}: {named}"
 
     def _preview(self, key: str, preview: str) -> str:
         if self.prompt_parser is None:
@@ -218,7 +163,7 @@ class RLTracer:
         self.prompt_parser = prompt_parser
 
     def __repr__(self) -> str:
-        return f"<RLTracer of {_place(self.adapter)}>"
+        return f"<RLTracer of {place_words(self.adapter)}>"
 
     def close(self) -> None:
         """Close what the adapter has opened, where it has a `close` of its own. It may be used again."""
@@ -256,12 +201,38 @@ class RLTracer:
         """
         return TrajectoryRef(self.adapter, whole_number("a trajectory's id", number))
 
+    def hardest_prompts(
+        self, limit: int | None = MOST_RANKED, *, split: str | None = None, env: str | None = None
+    ) -> list[Prompt]:
+        """Return the prompts with the lowest pass rates over all steps, the hardest first; all with `limit=None`.
 
-def _step(number: int | None) -> str:
-    return "no step" if number is None else f"step {number}"
+        They are those of `rltracer inspect --hardest` and of a run's page: of equal pass rates the most often scored
+        first, then by number. A prompt without a scored trajectory is in no place, and one of several splits or
+        environments has one in each; `split` and `env` choose. Decodes no trajectory; of a run's folder, what is new in
+        the files of every step is read first.
 
+        Raises ValueError for a split or an environment that the run has not, with what it has, SourceError for a run
+        and IndexFileError for an index that cannot be read, and TypeError for an adapter without `ranked_prompts`.
+        """
+        return self._ranked(limit, split, env, is_easiest=False)
 
-def _place(adapter: Adapter) -> str:
-    """Return where the run of an adapter is, or what it is called."""
-    where = getattr(adapter, "rollout_dir", None)
-    return type(adapter).__name__ if where is None else short(str(where), 200)
+    def easiest_prompts(
+        self, limit: int | None = MOST_RANKED, *, split: str | None = None, env: str | None = None
+    ) -> list[Prompt]:
+        """Return the prompts with the highest pass rates over all steps, else as `hardest_prompts`."""
+        return self._ranked(limit, split, env, is_easiest=True)
+
+    def _ranked(self, limit: int | None, split: str | None, env: str | None, is_easiest: bool) -> list[Prompt]:
+        ask = getattr(self.adapter, "ranked_prompts", None)
+        if ask is None:
+            raise TypeError(f"{shown(self.adapter)} has no method ranked_prompts, as IndexedAdapter has.")
+        for step in self.adapter.list_steps():
+            self.adapter.ensure_step_indexed(step)  # type: ignore[arg-type]
+        return [self._prompt(row) for row in ask(limit, split, env, is_easiest)]
+
+    def _prompt(self, row: Mapping[str, Any]) -> Prompt:
+        prompt = Prompt(self.adapter, **{name: row[column] for name, column in PROMPT.items()})
+        if self.prompt_parser is None:
+            return prompt
+        first = prompt.groups()[0].trajectory(0).load()
+        return replace(prompt, preview=self.prompt_parser(prompt_context(first.messages)))

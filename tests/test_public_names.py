@@ -50,6 +50,7 @@ def shown_objects(database: Path) -> Iterator[object]:
     long = "x\x1b[2J" * 100_000
     tracer = RLTracer(database)
     yield from (tracer, tracer.adapter, tracer.step(1), tracer.step(1).prompts()[0], tracer.trajectory(1))
+    yield from (tracer.hardest_prompts()[0], replace(tracer.hardest_prompts()[0], preview=long, split=long, key=long))
     yield Trajectory([{"role": "user", "content": long}] * 99, {"env": long, "uid": long}, raw=long.encode())
     yield Tokens(list(range(100_000)), [long] * 100_000)
     yield PromptGroup(tracer.adapter, 1, long, 3, long)

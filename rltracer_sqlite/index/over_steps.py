@@ -14,7 +14,7 @@ from .lists import ALL, Among, table_rows, with_key
 # differ; all trajectories of a prompt are read once.
 OVER_STEPS = """
 with rated as materialized (
-    select g.prompt_id, g.id as group_id, g.step, g.split, t.id, t.success, t.reward
+    select g.prompt_id, g.id as group_id, g.step, g.split, g.env, t.id, t.success, t.reward
     from prompt_groups g join trajectories t on t.prompt_group_id = g.id
     where g.prompt_id in (select value from json_each(:prompts)) and g.run_id = :run and {among}
 ),
@@ -22,6 +22,7 @@ counted as (
     select prompt_id, step, split, count(*) as trajectories, count(success) as scored,
         ifnull(sum(success), 0) as successes, avg(success) as pass_rate, count(reward) as rewarded,
         avg(reward) as reward_mean, max(reward) as reward_max, min(reward) as reward_min,
+        iif(count(distinct ifnull(env, '')) = 1, max(env), null) as env,
         min(group_id) as first_group, max(group_id) as last_group
     from rated group by prompt_id, step, split
 ),
@@ -32,8 +33,8 @@ ends as (
     from counted c join rated r on r.prompt_id = c.prompt_id and r.step is c.step and r.split is c.split
     group by c.prompt_id, c.step, c.split
 )
-select c.prompt_id, p.key, p.task, c.step, c.split, c.trajectories, c.scored, c.successes, c.pass_rate, c.rewarded,
-    c.reward_mean, c.reward_max, c.reward_min,
+select c.prompt_id, p.key, p.task, c.step, c.split, c.env, c.trajectories, c.scored, c.successes, c.pass_rate,
+    c.rewarded, c.reward_mean, c.reward_max, c.reward_min,
     iif(c.reward_max > c.reward_min, e.highest, null) as best,
     iif(c.reward_max > c.reward_min, e.lowest, null) as worst,
     e.highest, e.lowest, e.highest_count, e.lowest_count, c.first_group, c.last_group,
@@ -109,7 +110,7 @@ def groups_of_prompts(
     `best` and `worst` are ids of trajectories, the first and the last of a group's page by their rewards; None where
     none has a reward, or all are equal. `highest` and `lowest` are the same two also where all are equal, and
     `highest_count` and `lowest_count` are how many have their rewards. `first_group` and `last_group` are ids of prompt
-    groups, equal where a row is of one.
+    groups, equal where a row is of one. `env` is None where a row is of several.
     """
     return list(map(with_key, table_rows(connection, *over_steps_query(run_id, numbers, among))))
 
@@ -134,6 +135,20 @@ def why_neither(group: Mapping[str, Any], is_short: bool = False) -> str:
     if group["rewarded"] == 1:
         return "only one" if is_short else "only one reward"
     return "all equal" if is_short else "all rewards equal"
+
+
+def ends_of_group(connection: sqlite3.Connection, ids: Sequence[int]) -> tuple[int, int] | None:
+    """Return which of these trajectories of a prompt group are the best and the worst, the first and the last of its
+    page by their rewards; None where all are equal, or fewer than two have one.
+    """
+    rows = connection.execute(
+        """
+        select id, reward from trajectories
+        where id in (select value from json_each(?)) and reward is not null order by reward desc, id
+        """,
+        (json.dumps(list(ids)),),
+    ).fetchall()
+    return (rows[0][0], rows[-1][0]) if rows and rows[0][1] > rows[-1][1] else None
 
 
 def _end(groups: Sequence[Mapping[str, Any]], group: Mapping[str, Any], which: str, reward: str) -> End:
