@@ -10,6 +10,7 @@ from datasette.utils.asgi import Request, Response
 from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.states import COMPLETE, by_step, state_words, step_amiss, step_marks
+from rltracer_sqlite.passrates import WINDOW_SIZES
 from rltracer_sqlite.unscored import of_environments
 
 from . import charts, compat
@@ -29,6 +30,8 @@ from .success_rules import parts_of
 if TYPE_CHECKING:
     from datasette.app import Datasette
     from markupsafe import Markup
+
+FEW_WINDOWS = 5
 
 
 def routes() -> list[Route]:
@@ -86,7 +89,18 @@ def _rows(datasette: Datasette, database: str, about: dict[str, Any], lists: dic
         "files_amiss": [_file(*where, row) for row in lists["files"].rows],
         "zero_signal": envs.first(all_zero_signal=0)["all_zero_signal"] or 0,
         "judged": envs.first(all_judged=0)["all_judged"] or 0,
+        "has_tools": envs.first(has_tools=0)["has_tools"],
+        "ends": lists["hardest"].first(never_passed=0, always_passed=0),
+        **_moved(*where, about),
     }
+
+
+def _moved(datasette: Datasette, database: str, run: dict[str, Any]) -> dict[str, Any]:
+    """Return where the prompts are that gained or lost between windows of a run with several steps: a few windows."""
+    steps = run["numbered_steps"]
+    size = next((size for size in WINDOW_SIZES if size * FEW_WINDOWS >= steps), WINDOW_SIZES[-1])
+    url = table_url(datasette, database, "prompt_changes", run_id=run["id"], window_size=size)
+    return {"moved_url": url if steps > size else None, "moved_steps": size}
 
 
 def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dict[str, Any]:
@@ -97,6 +111,9 @@ def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dic
         "steps_url": table_url(*where, "steps", run_id=run),
         "groups_url": table_url(*where, "prompt_groups", run_id=run),
         "hardest_url": table_url(*where, "prompt_pass_rates", [*scored, ("_sort", "pass_rate")]),
+        "never_url": table_url(*where, "prompt_pass_rates", [*scored, ("successes", 0)]),
+        "always_url": table_url(*where, "prompt_pass_rates", [*scored, ("pass_rate", 1)]),
+        "tools_url": table_url(*where, "tool_use", run_id=run),
         "easiest_url": table_url(*where, "prompt_pass_rates", [*scored, ("_sort_desc", "pass_rate")]),
         "failed_url": table_url(*where, "trajectories", [("error_type__notnull", 1)], run_id=run),
         **pager(start, STEPS_ON_A_PAGE, lambda first: run_url(*where, run, start=first)),
@@ -174,6 +191,9 @@ def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any]) ->
     return {
         **row,
         "url": step_url(datasette, database, run, row["step"], split),
+        "truncated_url": table_url(
+            datasette, database, "trajectories", run_id=run, step=row["step"], split=row["split"], truncated=1
+        ),
         "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
     }
 

@@ -73,7 +73,9 @@ rewards as (
     select env, split, sum(trajectories) as rewarded, sum(total) / sum(trajectories) as reward_mean
     from step_values where run_id = :run_id and name = 'reward' group by env, split
 )
-select l.*, ifnull(v.rewarded, 0) as rewarded, v.reward_mean
+select
+    l.*, ifnull(v.rewarded, 0) as rewarded, v.reward_mean,
+    exists (select 1 from step_values where run_id = :run_id and name = 'tool_calls' and total > 0) as has_tools
 from listed l left join rewards v on v.env is l.env and v.split is l.split
 order by l.trajectories desc, l.env, l.split
 """

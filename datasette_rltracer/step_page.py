@@ -112,6 +112,9 @@ def _step_context(
         "form_url": step_url(datasette, database, run, step),
         "table_url": table_url(datasette, database, "prompt_groups", selection.pairs),
         "rows_url": export_url(datasette, database, "prompt_groups", selection.filters),
+        "truncated_url": table_url(
+            datasette, database, "trajectories", (), run_id=run, step=step, truncated=1, **chosen
+        ),
         "trajectories_url": table_url(datasette, database, "trajectories", (), run_id=run, step=step, **chosen),
     }
 

@@ -54,6 +54,8 @@ with ranked as (
         sum(scored) as scored, sum(successes) as successes,
         sum(successes) * 1.0 / nullif(sum(scored), 0) as pass_rate,
         count(*) over () as prompts, sum(sum(scored) > 0) over () as listed,
+        sum(sum(scored) > 0 and sum(successes) = 0) over () as never_passed,
+        sum(sum(scored) > 0 and sum(successes) = sum(scored)) over () as always_passed,
         row_number() over (
             order by sum(scored) = 0, sum(successes) * 1.0 / sum(scored), sum(scored) desc, prompt_id, split, env
         ) as place
@@ -71,10 +73,12 @@ rewards as (
     cross join trajectories t on t.prompt_group_id = g.id group by c.place
 )
 select c.prompt_id, p.key, p.task, c.split, c.env, c.steps, c.trajectories, c.scored, c.successes, c.pass_rate,
-    r.rewarded, r.reward_mean, substr(p.preview, 1, 400) as preview, c.listed, c.prompts
+    r.rewarded, r.reward_mean, substr(p.preview, 1, 400) as preview, c.listed, c.prompts,
+    c.never_passed, c.always_passed
 from chosen c join prompts p on p.id = c.prompt_id left join rewards r on r.place = c.place
 order by c.pass_rate {direction}, c.scored desc, c.prompt_id, c.split, c.env
 """
+COUNTED = ("listed", "prompts", "never_passed", "always_passed")
 # Beside the list of the hardest none of them is called easy.
 NOT_AMONG_THE_HARDEST = "place > {limit}"
 
@@ -159,7 +163,8 @@ def _end(groups: Sequence[Mapping[str, Any]], group: Mapping[str, Any], which: s
 def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False, places: str = "1 = 1") -> Query:
     """Return the query for the rows of `ranked_prompts`, of those that meet the condition `places` alone.
 
-    Each row has `listed`, how many prompts are scored, and `prompts`, how many there are.
+    Each row has COUNTED: of all prompts how many are scored (`listed`), never passed and always did, and how many there
+    are.
     """
     text = RANKED.format(
         among=among.condition("g"),
@@ -179,5 +184,5 @@ def ranked_prompts(
     A prompt of two splits is ranked in each. Of equal pass rates the most often scored comes first.
     """
     rows = list(map(with_key, table_rows(connection, *ranked_query(run_id, limit, among, is_easiest))))
-    counts = [(row.pop("listed"), row.pop("prompts")) for row in rows]
-    return rows, *(counts[0] if counts else (0, 0))
+    counts = [{name: row.pop(name) for name in COUNTED} for row in rows]
+    return rows, *((counts[0]["listed"], counts[0]["prompts"]) if counts else (0, 0))

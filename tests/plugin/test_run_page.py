@@ -122,6 +122,42 @@ async def test_the_lists_of_prompts_are_those_of_the_terminal_and_none_is_in_bot
     assert ("There is only one scored prompt, and it is in the other list." in words(page)) == (prompts == 1)
 
 
+async def test_what_stands_out_is_one_click_away(tmp_path):
+    kinds = {"never": (0.0, 0.0, 0.0), "always": (1.0, 1.0, 1.0), "gained": (0.0, 0.0, 1.0), "lost": (1.0, 1.0, 0.0)}
+    rows = [
+        {"prompt": prompt, "step": step, "reward": reward, "truncated": int(not reward), "tools": '["bash"]',
+         "tool_calls": 1}
+        for prompt, rewards in kinds.items() for step, reward in zip((1, 2, 6), rewards, strict=True)
+    ]  # fmt: skip
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [*rows, {"prompt": "?", "reward": None}]))])
+    page = await get(datasette, PAGE)
+    said = "Of 4 scored prompts 1 never passed, and 1 always did. Which gained and which lost between steps."
+    assert said in words(page)
+    below = page[page.index('id="prompts"') :]
+    found = [
+        (await table_rows_of(datasette, address))
+        for address in (links(below, "1") + links(below, "Which gained and which lost"))
+    ]
+    assert [[row["prompt_id"] for row in rows] for rows in found] == [[1], [2], [3, 4]]
+    assert {row["change"] for row in found[2]} == {"gained", "lost"}
+    [tools] = links(page, "Each tool that was called")
+    assert {row["tool"] for row in await table_rows_of(datasette, tools)} == {"bash"}
+    step = await get(datasette, "/-/rltracer/index/step/1/2")
+    of_run = links(table_of_steps(page), "2")[2]  # after that of step 6, and the step itself
+    for truncated in (of_run, *links(step, "2 truncated")):
+        assert [row["preview"] for row in await table_rows_of(datasette, truncated)] == ["never", "gained"]
+
+
+def table_of_steps(page):
+    return page[page.index('id="steps"') : page.index('id="environments"')]
+
+
+async def test_a_run_of_one_step_without_tools_has_nothing_that_moved(tmp_path):
+    page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", [{"reward": 0.5}]))]), PAGE)
+    assert "Of 1 scored prompt 1 never passed, and none always did. Hardest" in words(page)
+    assert "Each tool" not in words(page)
+
+
 async def test_the_count_of_problems_leads_to_their_table(tmp_path):
     for name, spoilt in (("one", 1), ("two", 2)):
         with write_run(tmp_path / name, traces()[2:3]).open("a") as file:
