@@ -164,10 +164,11 @@ def test_a_copy_whose_other_record_goes_is_counted_and_repeats_nothing(run: Path
 def test_rows_that_repeat_the_file_before_are_read(tmp_path: Path, database: Path) -> None:
     pytest.importorskip("pyarrow")
     made = [{"prompt": CONTEXT, "completion": [message("assistant", str(n))], "r": 1.0} for n in range(4)]
-    for step in (10, 20):
-        write_parquet(tmp_path / "run" / f"completions_{step:05}.parquet", [{"step": step, **one} for one in made])
+    others = [{"prompt": CONTEXT, "completion": [message("assistant", "other")], "r": 1.0}]
+    for step, held in ((10, made), (20, made), (30, others)):
+        write_parquet(tmp_path / "run" / f"completions_{step:05}.parquet", [{"step": step, **one} for one in held])
     indexed(database, tmp_path / "run")
-    assert facts(database) == [(10, None, 4), (20, None, 0)]
+    assert facts(database) == [(10, None, 4), (20, None, 0), (30, None, 1)]
     why = (
         "line 1: 4 rows from here on repeat the end of completions_00010.parquet, the file before this one, "
         "and are counted once."
@@ -176,6 +177,9 @@ def test_rows_that_repeat_the_file_before_are_read(tmp_path: Path, database: Pat
     asked = rltracer("inspect", database, "--step", 20)
     assert " ".join(asked.stdout.split()).endswith(f"completions_00020.parquet: {why}")
     assert "not read yet" not in asked.stderr
+    drawn = " ".join(rltracer("plot", database, "pass-rate", is_terminal=True).stdout.split())
+    assert "All records of step 20 repeat others, where they are counted." in drawn
+    assert "not read" not in drawn
 
 
 def test_a_row_that_moves_to_another_file_is_what_the_record_there_says(run: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..amounts import plural, ranges
 from ..index.derived import StepKey
+from ..sources.base import OF_THE_FILE_BEFORE
 from .steps import ALL_STEPS, NO_STEP, parse_step
 
 MOST_TOLD = 3  # files
@@ -39,6 +40,8 @@ select
     (select p.reason from problems p where p.shard_id = s.id order by p.line is not null, p.id limit 1) as reason
 from troubled s where place <= {{most}} order by s.step, place
 """
+# Whether such a file was read, and all that it holds stands elsewhere; of the rows of FILES.
+REPEATS_OTHERS = f"(copies > 0 or reason like '%{OF_THE_FILE_BEFORE.format(are='%')}')"
 # The steps and splits that were read and have no trajectory; those of the lists are put in the place of `steps`.
 EMPTY = """
 (ifnull(s.step, -1), ifnull(s.split, '')) in (

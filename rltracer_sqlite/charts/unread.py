@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..amounts import LONGEST_NAME, ranges, shortened
-from ..browse.outcome import empty_query
+from ..browse.outcome import REPEATS_OTHERS, empty_query
 from ..index.states import STATES, amiss
 from .data import Query, load_spec
 from .gaps import Window
@@ -35,7 +35,7 @@ missing as (
     select step, split from known where split is null and step not in (select step from there where step is not null)
 ),
 repeating as (
-    select step, split from missing intersect select step, split from ({empty_query().strip()}) where copies > 0
+    select step, split from missing intersect select step, split from ({empty_query().strip()}) where {REPEATS_OTHERS}
 )
 select
     states.*,

@@ -120,6 +120,10 @@ class Problem(msgspec.Struct, gc=False):
     reason: str
 
 
+# What is told, as the end of a reason, of rows that a file repeats from the end of the file before it.
+OF_THE_FILE_BEFORE = ", the file before this one, and {are} counted once"
+
+
 class Misfit(Problem, gc=False):
     """That the tokenizer is another one than the policy's: what it gives is no text that anybody wrote."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...amounts import plural
 from ...tokens.tokenizer import TextTokenizer
-from ..base import Position, Problem, Shard
+from ..base import OF_THE_FILE_BEFORE, Position, Problem, Shard
 from ..files import LFS_POINTER, MAX_RECORD_BYTES, open_shard, refuse_pointer
 from ..lines import Tail, complete_lines
 from ..parquet_file import ParquetError
@@ -106,7 +106,7 @@ class _Scan:
         if repeated:
             repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
             rows = f"{plural(repeated, 'row')} from here on {repeat} the end of {before[:200]}"
-            yield Problem(1, 0, size, f"{rows}, the file before this one, and {are} counted once")
+            yield Problem(1, 0, size, rows + OF_THE_FILE_BEFORE.format(are=are))
         yield Position(size, number)
 
     def sqlite(self, root: Root, path: str, table: str | None) -> Iterator[Finding]:
