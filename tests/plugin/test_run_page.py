@@ -131,7 +131,7 @@ async def test_what_stands_out_is_one_click_away(tmp_path):
     ]  # fmt: skip
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [*rows, {"prompt": "?", "reward": None}]))])
     page = await get(datasette, PAGE)
-    said = "Of 4 scored prompts 1 never passed, and 1 always did. Which gained and which lost between steps."
+    said = "Of 4 scored prompts 1 never passed and 1 always did. Which gained and which lost between steps."
     assert said in words(page)
     below = page[page.index('id="prompts"') :]
     found = [
@@ -154,7 +154,7 @@ def table_of_steps(page):
 
 async def test_a_run_of_one_step_without_tools_has_nothing_that_moved(tmp_path):
     page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", [{"reward": 0.5}]))]), PAGE)
-    assert "Of 1 scored prompt 1 never passed, and none always did. Hardest" in words(page)
+    assert "Of 1 scored prompt 1 never passed and 0 always did. Hardest" in words(page)
     assert "Each tool" not in words(page)
 
 
