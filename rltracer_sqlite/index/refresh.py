@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from ..sources.base import Shard, Source
 from ..sources.places import Root
 from .database import begin_writing, transaction
-from .gone import mark_gone
+from .gone import Marked, mark_gone
 from .late import leave_for_later, make_missing
 from .moved import Move
-from .plan import discover_steps, find_jobs, forget_left_steps, refuse_double_counting
+from .plan import Job, discover_steps, find_jobs, forget_left_steps, refuse_double_counting
 from .reading import Reading
 from .rows import RunWriter
-from .scanning import scanning
+from .scanning import Scan, scanning
 from .statistics import note_read_steps, refresh_steps, utc_now
 
 Progress = Callable[[int, int], None]  # bytes read so far, never fewer than before, and bytes to read
@@ -59,46 +59,73 @@ def refresh_run(
     `processes` and `executor` say who scans, as `scanning` has them; what is written does not depend on it.
     """
     done = Refreshed(run_id)
-    shards = list(source.shards(root))
-    refuse_double_counting(connection, run_id, shards)
-    done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
-    done.gone, copies, back = mark_gone(connection, run_id, {shard.path for shard in shards})
-    discover_steps(connection, run_id, shards)
-    note_read_steps(connection, run_id)
-    _note_states(connection, done)
+    shards, marked = _discover(connection, source, root, done)
     if discover_only:
         return done
-    shards = [shard for shard in shards if not shard.aside]
     jobs = find_jobs(connection, run_id, root, [shard for shard in shards if steps(shard.step)])
-    if not jobs and not copies:
+    if not jobs and not marked.copies:
         make_missing(connection)
         return done
     begin_writing(connection)
-    total, passed = sum(job.new_bytes for job in jobs), 0
-    leave_for_later(connection, total)
+    leave_for_later(connection, sum(job.new_bytes for job in jobs))
     unread = connection.execute("select id from shards where run_id = ? and state = 'unread'", (run_id,))
-    writer = RunWriter(connection, run_id, back.union(shard_id for (shard_id,) in unread))
-    for _ in range(2):  # then those that rows have moved to, of whatever step
-        with scanning(source, root, jobs, processes, executor) as scan:
-            for job in jobs:
-                reading = Reading(connection, root, writer, job)
-                for read in reading.commits(scan(job)):
-                    if progress:
-                        # More than was seen before: the file has grown meanwhile, or is compressed.
-                        progress(passed + min(read, job.new_bytes), total)
-                passed += job.new_bytes
-                copies |= reading.moved_to
-                _note_shard(reading, done)
-        if not copies:
-            break
+    writer = RunWriter(connection, run_id, marked.back.union(shard_id for (shard_id,) in unread))
+    readings = _Readings(connection, root, writer, done, progress)
+    with scanning(source, root, jobs, processes, executor) as scan:
+        copies = marked.copies | readings.read(jobs, scan)
+    if copies:  # whatever their step is
         jobs = [job for job in find_jobs(connection, run_id, root, shards) if job.shard_id in copies]
-        total += sum(job.new_bytes for job in jobs)
+        with scanning(source, root, jobs, processes, executor) as scan:
+            readings.read(jobs, scan)
     done.moved = writer.moved
     _note_read(connection, writer, done, shards)
     make_missing(connection)
     _note_states(connection, done)
     done.notes = list(getattr(source, "notes", list)())
     return done
+
+
+def _discover(
+    connection: sqlite3.Connection, source: Source, root: Root, done: Refreshed
+) -> tuple[list[Shard], Marked]:
+    """Return the shards that can be read, having brought up to date what is known without opening one."""
+    shards = list(source.shards(root))
+    refuse_double_counting(connection, done.run_id, shards)
+    done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
+    marked = mark_gone(connection, done.run_id, {shard.path for shard in shards})
+    done.gone = marked.gone
+    discover_steps(connection, done.run_id, shards)
+    note_read_steps(connection, done.run_id)
+    _note_states(connection, done)
+    return [shard for shard in shards if not shard.aside], marked
+
+
+@dataclass
+class _Readings:
+    """The readings of one refresh, one shard after the other: first what is new, then where rows have moved to."""
+
+    connection: sqlite3.Connection
+    root: Root
+    writer: RunWriter
+    done: Refreshed
+    progress: Progress | None
+    passed: int = 0  # new bytes of the shards that are behind
+    total: int = 0
+
+    def read(self, jobs: list[Job], scan: Scan) -> set[int]:
+        """Read these shards, and return those that rows of them have moved to, which are to be read again."""
+        self.total += sum(job.new_bytes for job in jobs)
+        moved_to: set[int] = set()
+        for job in jobs:
+            reading = Reading(self.connection, self.root, self.writer, job)
+            for read in reading.commits(scan(job)):
+                if self.progress:
+                    # More than was seen before: the file has grown meanwhile, or is compressed.
+                    self.progress(self.passed + min(read, job.new_bytes), self.total)
+            self.passed += job.new_bytes
+            moved_to |= reading.moved_to
+            _note_shard(reading, self.done)
+        return moved_to
 
 
 def _note_read(connection: sqlite3.Connection, writer: RunWriter, done: Refreshed, shards: list[Shard]) -> None:
