@@ -1,4 +1,4 @@
-"""A small run in real files, its index, and Datasette serving it, on whichever line is installed."""
+"""A small run in real files or made-up trajectories, their index, and Datasette serving it, whichever line it is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from datasette.app import Datasette
 
+from tests.index_factory import make_index
 from tests.indexing import copied, index
 from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
 from tests.token_layouts import write_tokenizer
@@ -107,8 +108,18 @@ def serve(folder: Path) -> Callable[..., Datasette]:
     return lambda **options: Datasette([str(folder / "run.sqlite")], **options)
 
 
+@pytest.fixture(scope="module")
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the index of what `trajectories` of the tests' module yields."""
+    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", request.module.trajectories())
+
+
 @pytest.fixture
-def datasette(serve: Callable[..., Datasette]) -> Datasette:
+def datasette(request: pytest.FixtureRequest) -> Datasette:
+    """Return a Datasette for the trajectories of the tests' module, where it has any, or else for the usual run."""
+    if hasattr(request.module, "trajectories"):
+        return Datasette([str(request.getfixturevalue("made"))])
+    serve: Callable[..., Datasette] = request.getfixturevalue("serve")
     return serve()
 
 

@@ -34,16 +34,6 @@ def trajectories():
     yield {"prompt": "third", "reward": 1.0}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
-
-
-@pytest.fixture
-def datasette(made):
-    return Datasette([str(made)])
-
-
 async def rows(datasette, query="", group=1):
     return table_rows(await get(datasette, f"{PAGE}/{group}{query}"), "trajectories")
 

@@ -29,16 +29,6 @@ def trajectories():
     yield {"run": "old", "step": 7, "split": "eval", "reward": None, "ok": 0, "error_type": "SandboxError"}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
-
-
-@pytest.fixture
-def datasette(made):
-    return Datasette([str(made)])
-
-
 @pytest.mark.parametrize("path", [PAGE, PAGE.rstrip("/")])
 async def test_every_run_is_a_row(datasette, path):
     rows = table_rows(await get(datasette, path), "runs")

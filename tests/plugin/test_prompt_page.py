@@ -41,16 +41,6 @@ def trajectories():
     yield {"prompt": "", "reward": 1.0}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
-
-
-@pytest.fixture
-def datasette(made):
-    return Datasette([str(made)])
-
-
 async def ends(datasette, path):
     return [row[:4] for row in table_rows(await get(datasette, path), "ends")]
 

@@ -31,16 +31,6 @@ def trajectories():
         yield {"step": 2, "split": "eval", "env": "shell", "prompt": "broken", "ok": 0, "error_type": kind}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
-
-
-@pytest.fixture
-def datasette(made):
-    return Datasette([str(made)])
-
-
 async def test_the_headline_says_how_success_is_decided(datasette):
     assert "success is reward ≥ 1" in words(await get(datasette, PAGE))
 

@@ -32,16 +32,6 @@ def trajectories():
     yield {"step": None, "prompt": "without a step", "reward": 1.0}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_index(tmp_path_factory.mktemp("made") / "index.sqlite", trajectories())
-
-
-@pytest.fixture
-def datasette(made):
-    return Datasette([str(made)])
-
-
 async def prompts(datasette, query=""):
     return [row[0].split()[0] for row in table_rows(await get(datasette, f"{PAGE}{query}"), "groups")]
 
