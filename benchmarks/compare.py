@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Measure this project against rltracer 0.1.0, DuckDB and jq, and write the table of ratios.
 
-    python benchmarks/compare.py --cache ~/.cache/rltracer-benchmarks
+    python -m benchmarks.compare --cache ~/.cache/rltracer-benchmarks
 
 Makes the runs and the environments in the cache folder (about 4 GB) when they are not there, runs each operation
 as whole processes that take turns, checks that both sides give the same answer, and writes results.json and
@@ -16,12 +15,12 @@ import re
 import sys
 from pathlib import Path
 
-from comparison.bench import Bench
-from comparison.environments import OURS
-from comparison.operation import Operation
-from comparison.operations import all_operations
-from comparison.processes import Command, ProgramFailed, measure
-from comparison.results import Result, document, markdown
+from benchmarks.comparison.bench import Bench
+from benchmarks.comparison.environments import OURS
+from benchmarks.comparison.operation import Operation
+from benchmarks.comparison.operations import all_operations
+from benchmarks.comparison.processes import Command, ProgramFailed, measure
+from benchmarks.comparison.results import Result, document, markdown
 
 
 def main() -> None:
