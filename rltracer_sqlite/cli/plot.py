@@ -16,6 +16,7 @@ from .columns import screen_width, wrapped
 from .numbers import Between, From, refuse_backwards
 from .places import FILE, OUTPUT, refuse_swapped
 from .report import writes_to_terminal
+from .undrawn import refuse_nothing_drawn, refuse_nothing_there
 from .visible import in_line, printable
 
 if TYPE_CHECKING:
@@ -24,16 +25,6 @@ if TYPE_CHECKING:
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 FORMATS = (".svg", ".png", ".html")
-# What a trajectory has to record to be in a chart.
-DRAWN = {
-    "pass_rate": "success and a step",
-    "reward": "a reward and a step",
-    "histogram": "success",
-    "difficulty": "success",
-    "length": "its length and a step",
-    "failures": "whether it was cut off or ended with an error",
-    "zero_variance": "a reward in a group of several",
-}
 
 
 class Chart(click.Choice[str]):
@@ -98,22 +89,18 @@ def command(
     from ..charts import ChartError, Filters
     from ..index.database import open_index
 
-    if output is not None and output.suffix.lower() not in FORMATS:
-        raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
-    _refuse_unused(output, theme, scale)
+    _refuse_unfit(output, theme, scale)
     refuse_backwards(step_start, step_end)
-    name = chart.replace("-", "_")
+    asked = {"split": split, "env": env, "first": step_start, "last": step_end}
     with closing(open_index(database)) as connection:
         run_id, run_name = _only_run(connection, run, database)
-        asked = {"split": split, "env": env, "first": step_start, "last": step_end}
-        _refuse_nothing(connection, run_id, asked)
+        refuse_nothing_there(connection, run_id, asked)
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
         filters = Filters(run_id, split or "", env or "", first, last, window)
         try:
-            drawn = _drawn(connection, name, filters, run_name, output is None and writes_to_terminal())
+            drawn = _drawn(connection, chart.replace("-", "_"), filters, run_name, output is None)
             if not drawn.figure.rows:
-                say_amiss(connection, database, {run_id})
-                raise click.ClickException(printable(_why_nothing(connection, run_id, name, asked)))
+                refuse_nothing_drawn(connection, database, run_id, drawn.figure.chart, asked)
             lines = _printed(drawn) if output is None else _written(drawn, output, theme or "light", scale or 2.0)
         except ChartError as error:
             raise click.ClickException(f"{error}.") from None
@@ -122,8 +109,10 @@ def command(
         say_amiss(connection, database, {run_id})
 
 
-def _refuse_unused(output: Path | None, theme: str | None, scale: float | None) -> None:
-    """Raise UsageError for an option that has no meaning for what is drawn."""
+def _refuse_unfit(output: Path | None, theme: str | None, scale: float | None) -> None:
+    """Raise UsageError for a file of another kind, or for an option that has no meaning for what is drawn."""
+    if output is not None and output.suffix.lower() not in FORMATS:
+        raise click.BadParameter(f"{output.name} must end with {', '.join(FORMATS)}.", param_hint="--output")
     ending = "" if output is None else output.suffix.lower()
     for option, value, endings in (("--theme", theme, (".svg", ".png")), ("--scale", scale, (".png",))):
         if value is not None and ending not in endings:
@@ -180,15 +169,7 @@ def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -
     return found[0]
 
 
-def _refuse_nothing(connection: sqlite3.Connection, run_id: int, asked: dict[str, Any]) -> None:
-    from ..index.contents import nothing_there
-
-    missing = nothing_there(connection, run_id, **asked)
-    if missing is not None:
-        raise click.ClickException(printable(missing))
-
-
-def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: str, in_terminal: bool) -> Drawn:
+def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: str, is_printed: bool) -> Drawn:
     """Return a chart of a run, of as many windows as its drawing has, or the terminal. Raises ChartError."""
     from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
     from ..charts.figure import Figure
@@ -199,7 +180,7 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
     from .bars import TABLES
 
     provide_square_root(connection)
-    most = TABLES[chart].most_windows if in_terminal else None
+    most = TABLES[chart].most_windows if is_printed and writes_to_terminal() else None
     span = find_span(connection, filters.run_id)
     query = plan_query(chart, filters, span, most)
     rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
@@ -218,28 +199,6 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
 
 def _sentences(*said: str) -> str:
     return " ".join(filter(None, said))
-
-
-def _why_nothing(connection: sqlite3.Connection, run_id: int, chart: str, asked: dict[str, Any]) -> str:
-    """Return why a chart has nothing to draw: most of them draw what is scored over the steps."""
-    from ..index.elsewhere import SCORED, Groups, asked_for
-
-    name, path, scored, steps = connection.execute(
-        """
-        select r.name, r.success_path, coalesce(sum(g.scored), 0), count(g.step)
-        from runs r left join prompt_groups g on g.run_id = r.id where r.id = ?
-        """,
-        (run_id,),
-    ).fetchone()
-    if not scored:
-        return f"Nothing to draw: no trajectory of {name} records {path}. rltracer success sets another rule."
-    if not steps:
-        return f"Nothing to draw: {name} records no steps."
-    groups = Groups(connection, [run_id], asked, SCORED)
-    if not groups.any() and (ways := groups.elsewhere()):
-        only = f"only those of {', and of '.join(ways)} do"
-        return f"Nothing to draw: no trajectory of {name}{asked_for(asked)} records {path}; {only}."
-    return f"Nothing to draw: no trajectory of {name}{asked_for(asked)} records {DRAWN[chart]}."
 
 
 def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:
