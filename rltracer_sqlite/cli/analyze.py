@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,7 @@ def command(
       rltracer analyze /data/run-a /data/run-b --success 'reward >= 0.5' \\
         -o compared
     """
-    from ..analysis import Selection, whole_analysis
-    from ..passrates import SuccessRuleError
+    from ..analysis import Selection
     from .success import parse_option
 
     if output is None and not as_json:
@@ -78,22 +78,24 @@ def command(
     sizes = parse_ks(ks)
     refuse_backwards(step_start, step_end)
     rule = parse_option(success, "--success") if success else None
-    try:
-        selection = Selection(window or None, split, env, step_start, step_end, rule)
-        parts = [_analyse(path, run, selection, sizes, tokenizer) for path in paths]
-    except SuccessRuleError as error:
-        raise click.ClickException(printable(f"{error}.")) from None
-    runs = [found for analyses, _ in parts for found in analyses]
+    selection = Selection(window or None, split, env, step_start, step_end, rule)
+    runs, amiss = _analyse_all(paths, run, selection, sizes, tokenizer)
     written = None if output is None else _write(output, selection, sizes, runs)
-    if as_json:
-        click.echo(json_line(whole_analysis(selection, sizes, runs)))
-    else:
-        for analysis in runs:
-            say(_summary(analysis))
+    _print(selection, sizes, runs, as_json)
     if written is not None:
         say(written, err=as_json)
-    for line in (line for _, amiss in parts for line in amiss):
+    for line in amiss:
         say(line, err=True)
+
+
+def _print(selection: Selection, ks: list[int], runs: list[RunAnalysis], as_json: bool) -> None:
+    from ..analysis import whole_analysis
+
+    if as_json:
+        click.echo(json_line(whole_analysis(selection, ks, runs)))
+        return
+    for analysis in runs:
+        say(_summary(analysis))
 
 
 def _write(output: Path, selection: Selection, ks: list[int], runs: list[RunAnalysis]) -> str:
@@ -118,6 +120,23 @@ def parse_ks(text: str) -> list[int]:
     if not sizes or sizes[0] < 1 or sizes[-1] > LARGEST:
         raise click.BadParameter(f"{text!r} is no list of whole numbers from 1 on, such as 1,4,8.", param_hint="--k")
     return sizes
+
+
+def _analyse_all(
+    paths: Sequence[Root], run: str | None, selection: Selection, ks: list[int], tokenizer: str | None
+) -> tuple[list[RunAnalysis], list[str]]:
+    """Return the analyses of the runs of some indexes or runs, and what of them was not read."""
+    from ..passrates import SuccessRuleError
+
+    analyses, amiss = [], []
+    try:
+        for path in paths:
+            found, lines = _analyse(path, run, selection, ks, tokenizer)
+            analyses += found
+            amiss += lines
+    except SuccessRuleError as error:
+        raise click.ClickException(printable(f"{error}.")) from None
+    return analyses, amiss
 
 
 def _analyse(
