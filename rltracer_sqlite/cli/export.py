@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from .say import say
 from .visible import printable
 
 if TYPE_CHECKING:
-    from ..export.exporter import ExportResult
+    from ..export.exporter import ExportResult, TraceDataExporter
     from ..export.runs import TraceRunSpec
     from ..sources.places import Root
 
@@ -152,6 +153,23 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
       sqlite3 run.sqlite 'select id from trajectories where turns > 3' |
         rltracer export run.sqlite --ids - --acceptance any -o long.jsonl
     """
+    _refuse_unmeant(runs, output, dry_run, options)
+    from ..export.exporter import TraceDataExporter
+    from ..export.write import refuse_name
+
+    with _told_as(click.UsageError):
+        if output is not None:
+            refuse_name(output)
+        specs = run_specs(runs, options)
+        exporter = TraceDataExporter(specs, preferences(options), None if quiet else progress_line())
+    if dry_run:
+        _dry_run(exporter, specs)
+    else:
+        assert output is not None
+        _write(exporter, specs, output, quiet)
+
+
+def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, options: dict[str, Any]) -> None:
     if options["ids"] is not None and len(runs) > 1:
         raise click.UsageError("--ids are those of one database or run: give one.")
     for option, is_given in (("margin", options["reward_margin"]), ("rejected", options["rejected_outcome"] != "any")):
@@ -159,33 +177,36 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
             raise click.UsageError(f"--{option} is of preference pairs: it goes with --mode preference.")
     if output is None and not dry_run:
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
+
+
+@contextmanager
+def _told_as(kind: type[click.ClickException]) -> Iterator[None]:
+    """Raise what the export refuses as an error of this kind, in the words of the command line."""
     from ..export.errors import ExportError
-    from ..export.exporter import TraceDataExporter
-    from ..export.write import refuse_name
 
     try:
-        if output is not None:
-            refuse_name(output)
-        specs = run_specs(runs, options)
-        exporter = TraceDataExporter(specs, preferences(options), None if quiet else progress_line())
+        yield
     except ExportError as error:
-        raise click.UsageError(printable(_with_options(str(error)))) from None
-    try:
-        if dry_run:
-            told = _in_options(exporter.inspect())
-            say(funnel_report(told))
-            _say_row_notes(told)
-            if told["selected_count"]:
-                say("Note: What rows hold, and how many are distinct, is told when they are written.", err=True)
-            _say_amiss(specs)
-            sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
-        assert output is not None
-        is_replaced = output.exists()
-        result = exporter.write(output, allow_empty=False)
-    except ExportError as error:
-        raise click.ClickException(printable(_with_options(str(error)))) from None
+        raise kind(printable(_with_options(str(error)))) from None
     finally:
         clear_progress()
+
+
+def _dry_run(exporter: TraceDataExporter, specs: list[TraceRunSpec]) -> None:
+    with _told_as(click.ClickException):
+        told = _in_options(exporter.inspect())
+    say(funnel_report(told))
+    _say_row_notes(told)
+    if told["selected_count"]:
+        say("Note: What rows hold, and how many are distinct, is told when they are written.", err=True)
+    _say_amiss(specs)
+    sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
+
+
+def _write(exporter: TraceDataExporter, specs: list[TraceRunSpec], output: Path, quiet: bool) -> None:
+    is_replaced = output.exists()
+    with _told_as(click.ClickException):
+        result = exporter.write(output, allow_empty=False)
     if not quiet:
         told = _in_options(result.summary)
         _say_written(result, told, is_replaced)
