@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.cli import COMMANDS
-from rltracer_sqlite.cli.columns import caption, width_of
+from rltracer_sqlite.cli.columns import caption, width_of, wrapped
 from tests.commands import indexed, rltracer
 from tests.index_factory import make_index
+from tests.indexing import rows
 from tests.layouts import append, message, trace
+from tests.test_index_summary import make_run
 
 NAMES = {
     "long": "a-name-of-very-many-characters-" * 4,
@@ -93,3 +95,57 @@ def test_every_help_fits(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = rltracer(command, "--help").stdout.splitlines()
     assert [line for line in lines if len(line) > 80] == []
+
+
+def test_a_run_is_headed_by_its_name_and_by_its_folder_as_far_as_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, run = tmp_path / "x.sqlite", make_run(tmp_path / ("folder" * 9), 3)
+    indexed(database, run, "--name", "of its own")
+    for columns, said in (
+        ("300", f"of its own, {run}: 1 step; split train"),
+        ("60", "of its own, …erfolderfolderfolderfolder: 1 step; split train"),
+        ("40", "of its own: 1 step; split train"),
+    ):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert rltracer("inspect", database).stdout.splitlines()[0] == said
+
+
+@pytest.mark.parametrize("steps", [[3], [3, 5, 8]])
+def test_the_headings_of_a_list_of_runs_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    database, long = tmp_path / "x.sqlite", "a-name-that-takes-more-than-there-is-room-for"
+    for number, name in enumerate(("a", "b", long)):
+        indexed(database, *[make_run(tmp_path / name, step) for step in steps])
+        if number:
+            listed = rltracer("inspect", database).stdout.splitlines()
+            [head] = [line for line in listed if line.startswith("  run  ")]
+            assert head.split()[:2] == ["run", "name"]
+            assert head.endswith("  steps")
+            row = listed[listed.index(head) + 1]
+            assert head.index("steps") == row.rindex("  ") + 2
+
+
+def test_lines_fit_the_terminal(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    identities = [identity for (identity,) in rows(demo / "x.sqlite", "select min(id) from trajectories group by env")]
+    for columns in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for options in ([], ["--step", 8], *(["--trajectory", identity] for identity in identities)):
+            lines = rltracer("inspect", demo / "x.sqlite", *options).stdout.splitlines()
+            assert max(map(width_of, lines)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("one two three", ["one two", "three"]),
+        ("  indented", ["  indent", "ed"]),
+        ("日本語日本語", ["日本語日", "本語"]),
+        ("a\n\nb", ["a", "", "b"]),
+        ("0123456701234567", ["01234567", "01234567"]),
+    ],
+)
+def test_lines_are_broken_by_their_columns(text: str, lines: list[str]) -> None:
+    assert list(wrapped(text, 8)) == lines

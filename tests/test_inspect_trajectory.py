@@ -1,0 +1,52 @@
+"""`rltracer inspect --trajectory`: which one is meant, in which run, and where its messages are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.commands import indexed, rltracer, sentence
+from tests.indexing import rows, value
+from tests.test_index_summary import TRACES, make_run
+
+
+def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, tmp_path: Path) -> None:
+    database = demo / "x.sqlite"
+    uid = value(database, "select uid from trajectories where id = 17")
+    for asked in (17, uid, uid[:12]):
+        assert rltracer("inspect", database, "--trajectory", asked).stdout.startswith(f"trajectory 17 · {uid} ·")
+    assert sentence(rltracer("inspect", database, "--trajectory", "zz")) == (
+        "The index has no trajectory zz; it has 368, from 1 to 368."
+    )
+    runs = make_run(tmp_path / "a"), make_run(tmp_path / "b")  # with trajectories of the same id
+    indexed(tmp_path / "x.sqlite", *runs)
+    said = sentence(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", "goo"))
+    assert said == "Several trajectories have the id goo: give one by number, 1, 2."
+
+
+def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    for name in ("a", "b"):
+        run = make_run(tmp_path / name)
+        file = run / "rollouts" / TRACES.format(1)
+        file.write_bytes(file.read_bytes() + b"no JSON\n")
+        assert indexed(database, run).returncode == 0
+    lines = rltracer("inspect", database, "--problems", "--json").stdout.splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["a", "b"]
+    assert rltracer("inspect", database, "--problems").stdout.endswith("\n2 problems\n")
+    assert rltracer("inspect", database, "--problems", "--run", "b").stdout.endswith("\n1 problem\n")
+    assert f"/{tmp_path.name}/b: 1 step; split train\n" in rltracer("inspect", database, "--run", "b").stdout
+    for options in ([], ["--name", "b"], ["--run", "2"]):
+        told = json.loads(rltracer("inspect", database, "--trajectory", 2, "--json", *options).stdout)
+        assert told["metadata"]["id"] == 2
+    done = rltracer("inspect", database, "--run", "a", "--trajectory", 2)
+    how = f"rltracer inspect {database} --trajectory 2"
+    assert sentence(done) == f"Trajectory 2 is not of this run but of the run b. Show it with: {how}"
+
+
+def test_messages_and_bytes_are_numbered_as_on_the_page(demo: Path) -> None:
+    offset, length = rows(demo / "x.sqlite", "select byte_offset, byte_length from trajectories where id = 9")[0]
+    shown = rltracer("inspect", demo / "x.sqlite", "--trajectory", 9).stdout
+    assert f" bytes {offset:,} – {offset + length - 1:,} ── #1 " in " ".join(shown.split())
+    assert shown.index("── #1 ") < shown.index("── #2 ")
+    assert "── #0 " not in shown
