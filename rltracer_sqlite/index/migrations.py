@@ -33,15 +33,13 @@ def m002_tools(connection: sqlite3.Connection) -> None:
 
     An index of the same version may also be from before the names of sealed files: those are found by looking there.
     """
-    if not any(row[1] == "file" for row in connection.execute("pragma table_xinfo(shards)")):
+    if not _has(connection, "shards", "file"):
         connection.execute("alter table shards add column file text not null default ''")
         connection.execute("update shards set file = path")
-    if any(row[1] == "tools" for row in connection.execute("pragma table_xinfo(trajectories)")):
+    if _has(connection, "trajectories", "tools"):
         return  # a new index has them from the start
     connection.execute("alter table trajectories add column tools text")
-    for statement in statements(INDEXES + VIEWS):
-        if statement.startswith(("create view tool_use ", "create index trajectories_tools ")):
-            connection.execute(statement)
+    _make(connection, "create index trajectories_tools ", "create view tool_use ")
     # An unknown time and no hash stand for a file that is to be read from its start.
     connection.execute(
         """
@@ -53,7 +51,7 @@ def m002_tools(connection: sqlite3.Connection) -> None:
 
 def m003_rewarded(connection: sqlite3.Connection) -> None:
     """Add how many trajectories of a group have a reward, from the rows, and with it the mean reward of a prompt."""
-    if any(row[1] == "rewarded" for row in connection.execute("pragma table_xinfo(prompt_groups)")):
+    if _has(connection, "prompt_groups", "rewarded"):
         return  # a new index has it from the start
     connection.execute("alter table prompt_groups add column rewarded integer not null default 0")
     connection.execute(
@@ -64,23 +62,18 @@ def m003_rewarded(connection: sqlite3.Connection) -> None:
         """
     )
     connection.execute("drop view if exists prompt_pass_rates")
-    for statement in statements(VIEWS):
-        if statement.startswith("create view prompt_pass_rates "):
-            connection.execute(statement)
+    _make(connection, "create view prompt_pass_rates ")
 
 
 def m004_run_problems(connection: sqlite3.Connection) -> None:
     """Add the view of the problems with their runs."""
-    if connection.execute("select 1 from sqlite_master where name = 'run_problems'").fetchone():
-        return  # a new index has it from the start
-    for statement in statements(VIEWS):
-        if statement.startswith("create view run_problems "):
-            connection.execute(statement)
+    if not connection.execute("select 1 from sqlite_master where name = 'run_problems'").fetchone():
+        _make(connection, "create view run_problems ")
 
 
 def m005_rewarded_steps(connection: sqlite3.Connection) -> None:
     """Add how many trajectories every other mean reward is over: of a step, of its environments and of a prompt."""
-    if any(row[1] == "rewarded" for row in connection.execute("pragma table_xinfo(steps)")):
+    if _has(connection, "steps", "rewarded"):
         return  # a new index has it from the start
     connection.execute("alter table steps add column rewarded integer not null default 0")
     connection.execute(
@@ -93,9 +86,18 @@ def m005_rewarded_steps(connection: sqlite3.Connection) -> None:
     )
     for view in ("prompt_pass_rates", "step_summary"):
         connection.execute(f"drop view if exists {view}")
-        for statement in statements(VIEWS):
-            if statement.startswith(f"create view {view} "):
-                connection.execute(statement)
+        _make(connection, f"create view {view} ")
+
+
+def _has(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    return any(row[1] == column for row in connection.execute(f"pragma table_xinfo({table})"))
+
+
+def _make(connection: sqlite3.Connection, *beginnings: str) -> None:
+    """Make the indexes and views whose statements begin so, as a new index has them."""
+    for statement in statements(INDEXES + VIEWS):
+        if statement.startswith(beginnings):
+            connection.execute(statement)
 
 
 HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps]
