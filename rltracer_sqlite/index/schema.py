@@ -7,7 +7,16 @@ index has another one.
 
 from __future__ import annotations
 
-TABLES = """
+# The bin of a pass rate, from whole numbers, as `passrates.pass_bin` has it.
+PASS_BUCKET = """case
+        when scored = 0 then null
+        when successes = 0 then '0'
+        when successes = scored then '1'
+        when successes * 4 < scored then '0–0.25'
+        when successes * 2 < scored then '0.25–0.5'
+        when successes * 4 < scored * 3 then '0.5–0.75'
+        else '0.75–1' end"""
+TABLES = f"""
 -- One training or evaluation run: a folder of rollout files.
 create table runs (
     id integer primary key autoincrement, -- the run's number in this index; never used again
@@ -94,14 +103,7 @@ create table prompt_groups (
     zero_variance integer generated always as (case
         when reward_min is null or trajectories < 2 then null
         else reward_min = reward_max end) virtual, -- 1: all rewards are equal, so the group gives no GRPO signal
-    pass_bucket text generated always as (case
-        when scored = 0 then null
-        when successes = 0 then '0'
-        when successes = scored then '1'
-        when successes * 4 < scored then '0–0.25'
-        when successes * 2 < scored then '0.25–0.5'
-        when successes * 4 < scored * 3 then '0.5–0.75'
-        else '0.75–1' end) virtual,    -- the pass rate in ordered bins, with its exact ends apart
+    pass_bucket text generated always as ({PASS_BUCKET}) virtual,    -- the pass rate in ordered bins, with its exact ends apart
     rewarded integer not null default 0,     -- trajectories that have a reward
     group_id text                      -- the training system's own group id (GRPO group), if recorded
 ) strict;

@@ -6,6 +6,8 @@ compared as a number.
 
 from __future__ import annotations
 
+from .schema import PASS_BUCKET
+
 WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # steps
 # One for each size, since SQLite takes a condition on the size through one `group by` and not through two: a question
 # about one size would count all of them.
@@ -206,14 +208,7 @@ select
     cast(scored as integer) as scored,
     cast(successes as integer) as successes,
     cast(successes * 1.0 / nullif(scored, 0) as real) as pass_rate,
-    case
-        when scored = 0 then null
-        when successes = 0 then '0'
-        when successes = scored then '1'
-        when successes * 4 < scored then '0–0.25'
-        when successes * 2 < scored then '0.25–0.5'
-        when successes * 4 < scored * 3 then '0.5–0.75'
-        else '0.75–1' end as pass_bucket
+    {pass_bucket} as pass_bucket
 from counted;
 
 -- A line per run, window of steps, split and env: prompts by how they fared. Choose one window_size.
@@ -274,6 +269,7 @@ select
     cast(1 - missed as real) as pass_at_k
 from draws;
 """.format(
+    pass_bucket=PASS_BUCKET,
     sizes=", ".join(f"({size})" for size in WINDOW_SIZES),
     one_summary_for_each_size="\nunion all\n".join(WINDOW_SUMMARY.format(size=size).strip() for size in WINDOW_SIZES),
 )
