@@ -75,17 +75,22 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     for fact, mark in zip(places, marks, strict=True):
         yield _line(fact, has_unscored, has_over, width)
         yield from (" " * BEFORE + line for line in wrapped(mark.words, width - BEFORE) if line)
-    failed = _failed(adapter) if any(fact["trajectories"] is None for fact in places) else set()
+    yield from _unread_lines(adapter, places, width)
+    yield from _empty_lines(adapter, places, width)
+    if steps == [None]:
+        yield from prompts_of_step(adapter, None, among, as_json=False)
+
+
+def _unread_lines(adapter: IndexedAdapter, places: list[dict[str, Any]], width: int) -> Iterator[str]:
+    """Yield which steps could not be read, and what reads those that nobody has asked for yet."""
     unread = [(fact["step"], fact["split"]) for fact in places if fact["trajectories"] is None]
+    failed = _failed(adapter) if unread else set()
     if could_not := [step for step, split in unread if (step, split) in failed]:
         yield from wrapped(f"Could not be read: {_steps(could_not)}. --step N says why.", width)
     if set(unread) - failed:
         which = "Steps with –" if not could_not else "Other steps with –"
         how = "--step N reads one, " if adapter.refreshes else ""
         yield from wrapped(f"{which} have not been read yet: {how}rltracer-index reads all of them.", width)
-    yield from _empty_lines(adapter, places, width)
-    if steps == [None]:
-        yield from prompts_of_step(adapter, None, among, as_json=False)
 
 
 def _empty_lines(adapter: IndexedAdapter, places: list[dict[str, Any]], width: int) -> Iterator[str]:
