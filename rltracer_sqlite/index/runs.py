@@ -29,27 +29,41 @@ def ensure_run(
     """
     refuse_name(runs(connection), root, name)
     where = str(real_place(root))
-    mapping = getattr(getattr(source, "mapping", None), "text", None)
-    tokenizer, step_kind = getattr(source, "tokenizer", None), getattr(source, "step_kind", None)
-    found = connection.execute(
-        "select id, name, source, mapping, tokenizer from runs where root = ?", (where,)
-    ).fetchone()
+    found = connection.execute("select id, name, source from runs where root = ?", (where,)).fetchone()
     if not found:
-        called = name or _free_name(connection, suggested or run_name(root))
-        cursor = connection.execute(
-            """
-            insert into runs (name, root, source, tokenizer, mapping, step_kind, success_path, success_threshold,
-                created_at)
-            values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            (called, where, source.name, tokenizer, mapping, step_kind, *DEFAULT_SUCCESS, utc_now()),
-        )  # fmt: skip
-        return int(cursor.lastrowid or 0)
-    run_id, old_name, old_source, old_mapping, old_tokenizer = found
+        return _make_run(connection, source, where, name or _free_name(connection, suggested or run_name(root)))
+    run_id, old_name, old_source = found
     if old_source != source.name:
         raise SourceError(f"The run {root} is indexed as {old_source}, and reads as {source.name} now. Use --rebuild.")
     if name and name != old_name:
         connection.execute("update runs set name = ? where id = ?", (name, run_id))
+    _keep_reading(connection, source, run_id)
+    return int(run_id)
+
+
+def _make_run(connection: sqlite3.Connection, source: Source, where: str, name: str) -> int:
+    cursor = connection.execute(
+        """
+        insert into runs (name, root, source, tokenizer, mapping, step_kind, success_path, success_threshold,
+            created_at)
+        values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        (name, where, source.name, *_how_read(source), *DEFAULT_SUCCESS, utc_now()),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _how_read(source: Source) -> tuple[str | None, str | None, str | None]:
+    """Return what a run keeps of how its source reads it: tokenizer, mapping and kind of step."""
+    mapping = getattr(getattr(source, "mapping", None), "text", None)
+    return getattr(source, "tokenizer", None), mapping, getattr(source, "step_kind", None)
+
+
+def _keep_reading(connection: sqlite3.Connection, source: Source, run_id: int) -> None:
+    """Keep how the source of a known run reads it; what it reads differently from before is read again."""
+    tokenizer, mapping, step_kind = _how_read(source)
+    query = "select tokenizer, mapping from runs where id = ?"
+    old_tokenizer, old_mapping = connection.execute(query, (run_id,)).fetchone()
     if mapping != old_mapping:
         # What an edited mapping says of files that have not changed is found by reading them again.
         connection.execute(f"update shards set {TO_READ_AGAIN} where run_id = ? and state <> 'gone'", (run_id,))
@@ -60,7 +74,6 @@ def ensure_run(
             "update runs set tokenizer = coalesce(?, tokenizer), mapping = ?, step_kind = ? where id = ?",
             (tokenizer, mapping, step_kind, run_id),
         )
-    return int(run_id)
 
 
 def _read_texts_again(connection: sqlite3.Connection, run_id: int) -> None:
