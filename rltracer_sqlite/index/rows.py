@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection
 from operator import attrgetter
+from typing import Any
 
 from ..sources.base import Entry, Problem, Shard, Update
 from .annotations import insert_annotations, insert_copies, keep_place, keep_rewritten, overlay, resolve
@@ -114,33 +115,45 @@ class RunWriter:
         self.columns.add(entries)
         self.rule.choose(entries)
         groups = group_ids(self.connection, self.run_id, entries)
-        next_id = self._next_id()
-        dynamic = self.columns.dynamic
-        paths = [path for path, _ in dynamic]
+        rows, known = self._rows(shard_id, entries, groups), [existing.get(entry.uid) for entry in entries]
+        new = (row for row, before in zip(rows, known, strict=True) if before is None)
+        inserts = [(identity, *row) for identity, row in enumerate(new, self._next_id())]
+        changes = [(*row, before.id) for row, before in zip(rows, known, strict=True) if before is not None]
+        held = {row[0] for row in inserts}.union(row[-1] for row in changes)
+        self._note_touched(shard_id, entries, known)
+        before_groups = (before.prompt_group_id for before in known if before is not None)
+        touched_groups = {*groups, *(group for group in before_groups if group is not None)}
+        return held, touched_groups, self._put(inserts, changes, is_last)
+
+    def _rows(self, shard_id: int, entries: list[Entry], groups: list[int]) -> list[tuple[Any, ...]]:
+        """Return what stands in the columns that `_put` names, of each entry."""
         for entry in entries:
             _settle_example(entry)
+        paths = [path for path, _ in self.columns.dynamic]
         successes = [self.rule.success(entry) for entry in entries]
         rates = _pass_rates(groups, successes)
-        inserts, changes = [], []
-        held, touched_groups = set(), set(groups)
-        self.touched_steps.update((entry.step, entry.split) for entry in entries)
+        rows = []
         for entry, group_id, success in zip(entries, groups, successes, strict=True):
             fixed = self.run_id, group_id, success, shard_id, 0, rates.get(group_id)
-            row = (*fixed, *read_columns(entry), *map(entry.values.get, paths))
-            known = existing.get(entry.uid)
-            if known is None:
-                inserts.append((next_id, *row))
-                held.add(next_id)
-                next_id += 1
+            rows.append((*fixed, *read_columns(entry), *map(entry.values.get, paths)))
+        return rows
+
+    def _note_touched(self, shard_id: int, entries: list[Entry], known: list[Existing | None]) -> None:
+        """Note the steps whose numbers change, and the rows that have moved to this shard."""
+        self.touched_steps.update((entry.step, entry.split) for entry in entries)
+        for entry, before in zip(entries, known, strict=True):
+            if before is None:
                 continue
-            changes.append((*row, known.id))
-            held.add(known.id)
-            if known.shard_id != shard_id and (known.is_gone or shard_id in self.back):
-                self.moved[Move(not known.is_gone, known.step, entry.step)] += 1
-            self.touched_steps.add((known.step, known.split))
-            if known.prompt_group_id is not None:
-                touched_groups.add(known.prompt_group_id)
-        names = [*FIXED_COLUMNS, *ENTRY_COLUMNS, *(column for _, column in dynamic)]
+            if before.shard_id != shard_id and (before.is_gone or shard_id in self.back):
+                self.moved[Move(not before.is_gone, before.step, entry.step)] += 1
+            self.touched_steps.add((before.step, before.split))
+
+    def _put(self, inserts: list[tuple[Any, ...]], changes: list[tuple[Any, ...]], is_last: bool) -> Sums:
+        """Write new rows, with their ids in front, and changed ones, with theirs behind.
+
+        Returns what the latter added up to before; {} where `is_last`.
+        """
+        names = [*FIXED_COLUMNS, *ENTRY_COLUMNS, *(column for _, column in self.columns.dynamic)]
         quoted = [f'"{name}"' for name in names]
         written_over = [row[-1] for row in changes]
         gone = {} if is_last else sums_of(self.connection, written_over)
@@ -152,7 +165,7 @@ class RunWriter:
             f"update trajectories set {', '.join(f'{name} = ?' for name in quoted)} where id = ?", changes
         )
         self.replaced = self.replaced or bool(changes)
-        return held, touched_groups, gone
+        return gone
 
     def _existing(self, uids: list[str]) -> dict[str, Existing]:
         rows = self.connection.execute(
