@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -87,3 +88,13 @@ def test_the_library_knows_no_datasette() -> None:
 def test_each_module_says_what_it_is_for() -> None:
     sources = {module: (LIBRARY.parent / module).read_text(encoding="utf-8") for module in MODULES}
     assert not [module for module, source in sources.items() if source and not ast.get_docstring(ast.parse(source))]
+
+
+def test_the_map_leads_to_modules_that_are_there() -> None:
+    root = LIBRARY.parent
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`([\w/]+\.py)`", page) if "NAME" not in name}
+    assert len(named) > 50
+    packages = (LIBRARY.name, PLUGIN, "scripts", "tests")
+    modules = [path.as_posix() for package in packages for path in (root / package).rglob("*.py")]
+    assert not [name for name in named if not any(module.endswith(f"/{name}") for module in modules)]
