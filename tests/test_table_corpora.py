@@ -15,7 +15,7 @@ from rltracer_sqlite.sources.table.refused import refusal
 from rltracer_sqlite.tool_names import names_of
 from tests.layouts import corpora
 from tests.table_decoding import READINGS, Told
-from tests.test_table_presets import locator, read
+from tests.table_scans import locator, read
 
 ROOT = (corpora() or Path("absent")) / "other"
 pytestmark = pytest.mark.skipif(not ROOT.is_dir(), reason="the corpora are not beside this repository")

@@ -16,7 +16,7 @@ from rltracer_sqlite.sources.table.guess import guess_mapping
 from rltracer_sqlite.sources.table.mapping import ENDINGS, KINDS, LAYOUTS, ROLES
 from rltracer_sqlite.sources.table.mapping_file import CONTENT_KEYS, FILE_KEYS, SHAPE_KEYS, parse_mapping
 from tests.table_rows import write_lines
-from tests.test_table_presets import locator, read
+from tests.table_scans import locator, read
 
 FOLDER = Path(__file__).parents[1] / "docs"
 DOCS, FORMATS = ((FOLDER / name).read_text(encoding="utf-8") for name in ("mappings.md", "formats.md"))

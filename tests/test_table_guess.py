@@ -18,7 +18,7 @@ from rltracer_sqlite.sources.table.guess import guess_mapping
 from rltracer_sqlite.sources.table.mapping_file import parse_mapping
 from tests.table_rows import RENDERED, STRIPPED, write_lines, write_parquet
 from tests.table_samples import SAMPLES
-from tests.test_table_presets import read
+from tests.table_scans import read
 
 INVENTED = {
     "nested": {"episode": {"chat": [{"speaker": "human", "text": "q"}, {"speaker": "bot", "text": "a"}],

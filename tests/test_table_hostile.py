@@ -19,7 +19,7 @@ from rltracer_sqlite.sources.table import mapping_source_from_text, recognise
 from rltracer_sqlite.sources.table import scan as framed
 from rltracer_sqlite.sources.table.built_in import PRESETS, preset
 from tests.indexing import index, rows
-from tests.test_table_presets import locator, read
+from tests.table_scans import locator, read
 
 TEXTS = st.one_of(
     st.text(max_size=20),

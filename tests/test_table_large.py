@@ -12,7 +12,7 @@ from rltracer_sqlite.sources import readers, source_named
 from rltracer_sqlite.sources.base import Entry
 from rltracer_sqlite.sources.lines import CHUNK_BYTES
 from tests.table_rows import GOOD, RENDERED, write_lines
-from tests.test_table_presets import locator, read
+from tests.table_scans import locator, read
 
 TOKENS = 16_000
 

@@ -12,7 +12,7 @@ from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.table import mapping_source_from_text
 from rltracer_sqlite.sources.table.rows import Row
 from tests.table_rows import write_lines
-from tests.test_table_presets import locator, read
+from tests.table_scans import locator, read
 
 NESTED = """
 name = "nested"

@@ -9,40 +9,12 @@ import pytest
 from rltracer_sqlite.messages import prompt_context, prompt_key
 from rltracer_sqlite.search.document import document, messages_text
 from rltracer_sqlite.sources import source_named
-from rltracer_sqlite.sources.base import Entry, Locator, NotRollouts, Problem, Shard
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource
 from rltracer_sqlite.sources.table.built_in import FOLDER, PRESETS, preset
 from tests.table_rows import Row
 from tests.table_samples import SAMPLES
-
-Found = tuple[Shard, Entry]
-
-
-def read(found: TableSource, root: Path) -> tuple[list[Found], list[Problem], list[str]]:
-    """Return the entries with their shards, the problems, and what files left aside say."""
-    entries: list[Found] = []
-    problems: list[Problem] = []
-    asides: list[str] = []
-    for shard in found.shards(root):
-        if shard.aside:
-            asides.append(shard.aside)
-            continue
-        try:
-            for one in found.scan(root, shard):
-                if isinstance(one, Entry):
-                    entries.append((shard, one))
-                elif isinstance(one, Problem):
-                    problems.append(one)
-        except NotRollouts as error:
-            asides.append(str(error))
-    return entries, problems, asides
-
-
-def locator(shard: Shard, entry: Entry) -> Locator:
-    return Locator(
-        entry.uid, shard.path, shard.layout, entry.byte_offset, entry.byte_length, entry.item, entry.line, None
-    )
+from tests.table_scans import locator, read
 
 
 @pytest.fixture(params=SAMPLES)

@@ -12,9 +12,9 @@ import pytest
 from rltracer_sqlite.sources.base import LocatorError, NotRollouts, Problem, Shard
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import mapping_source_from_text
+from tests.table_containers import MAPPING, ROWS, WRITERS, as_lines, mine
 from tests.table_rows import write_lines
-from tests.test_table_layouts import MAPPING, ROWS, WRITERS, as_lines, mine
-from tests.test_table_presets import locator, read
+from tests.table_scans import locator, read
 
 
 def test_what_fits_nothing_is_told_with_the_columns_that_are_missing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem
 from rltracer_sqlite.sources.workflow import WorkflowSource
 from tests.table_rows import CALLS, CONTEXT, TOOL, said, write_lines
-from tests.test_table_presets import locator
+from tests.table_scans import locator
 
 CALLED = [*CONTEXT, {"role": "assistant", "content": None, "tool_calls": CALLS}]
 
