@@ -18,21 +18,7 @@ from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import SourceError
 from tests.indexing import index, rows, value
 from tests.layouts.records import message, trace
-
-
-def touch(root: Path, *paths: str) -> None:
-    """Make files that hold nothing of use."""
-    for path in paths:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(b"not a record")
-
-
-def write_step(run: Path, step: int, *texts: str) -> Path:
-    file = run / f"rollouts/step_{step}/train/all/traces.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(trace([message("user", text)], id=f"{step}-{text}")) + "\n" for text in texts]
-    file.write_text("".join(lines))
-    return file
+from tests.small_runs import touch, write_step
 
 
 def found(root: Path) -> dict[str, RunFolder]:

@@ -11,17 +11,7 @@ from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.layouts import append, message, trace
 from tests.layouts.episodes import write_j2
-
-GOOD = trace(
-    [message("user", "6 * 7?"), message("assistant", "42")], id="good", rewards={"r": 1.0}, metrics={"exact": 1.0}
-)
-TRACES = "step_{}/train/all/traces.jsonl"
-
-
-def make_run(folder: Path, *steps: int) -> Path:
-    for step in steps or (1,):
-        append(folder / "rollouts" / TRACES.format(step), GOOD)
-    return folder
+from tests.small_runs import GOOD, TRACES, make_run
 
 
 def test_episodes_without_a_trace_are_rows_and_counted(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.layouts import append, message, trace
-from tests.test_index_summary import TRACES, make_run
+from tests.small_runs import TRACES, make_run
 
 
 def test_steps_are_listed_with_what_the_index_knows(demo: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
-from tests.test_index_summary import TRACES, make_run
+from tests.small_runs import TRACES, make_run
 
 
 def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.commands import indexed, rltracer
 from tests.index_factory import make_index
 from tests.indexing import rows
 from tests.layouts import append, message, trace
-from tests.test_index_summary import make_run
+from tests.small_runs import make_run
 
 NAMES = {
     "long": "a-name-of-very-many-characters-" * 4,

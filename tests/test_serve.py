@@ -31,7 +31,7 @@ from rltracer_sqlite.index.database import IndexFileError
 from rltracer_sqlite.on_demand import cached_index
 from tests.indexing import value
 from tests.layouts import append, message, trace
-from tests.test_browse import write_step
+from tests.small_runs import write_step
 
 
 @pytest.mark.parametrize(

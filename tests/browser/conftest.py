@@ -19,7 +19,7 @@ from rltracer_sqlite.search import refresh_text
 from tests.indexing import index
 from tests.layouts.records import episode, message, nodes_of, tool_call, trace
 from tests.plugin.conftest import TRACES, tool_conversation
-from tests.plugin.test_hostile import PAYLOADS, hostile_trace
+from tests.plugin.hostile import PAYLOADS, hostile_trace
 from tests.serving import launched, missing, serving, windows
 
 HARM = '"><img src=x onerror=alert(1)>'  # a folder of this name, and a group

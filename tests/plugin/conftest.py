@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from datasette.app import Datasette
 
+from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.index_factory import make_index
 from tests.indexing import copied, index
 from tests.layouts.records import Record, episode, message, nodes_of, tool_call, trace
+from tests.small_runs import touch, write_step
 from tests.token_layouts import write_tokenizer
 
 
@@ -33,6 +35,7 @@ def png(width: int, height: int) -> bytes:
 
 
 PIXEL = "data:image/png;base64," + base64.b64encode(png(40, 30)).decode()
+BROWSE = "/-/rltracer/index/browse"
 TRACES = Path("rollouts/step_1/train/all/traces.jsonl")
 
 
@@ -139,3 +142,26 @@ async def read(datasette: Datasette, number: int, query: str = "", status: int =
 def tokenizer(tmp_path: Path) -> Path:
     """Return the folder of a small tokenizer."""
     return write_tokenizer(tmp_path / "small")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Return a folder of two runs, and one that can only be told by its content."""
+    root = tmp_path / "runs"
+    for step in (1, 2):
+        write_step(root / "team/first", step, f"question of step {step}", "another")
+    write_step(root / "second", 7, "a third")
+    touch(root, "notes/log.jsonl")
+    return root
+
+
+@pytest.fixture
+def browse(runs: Path, tmp_path: Path) -> Callable[..., Datasette]:
+    """Return a function that makes a Datasette which offers the runs."""
+
+    def make(root: Path = runs, fts: bool = False, **options: Any) -> Datasette:
+        file = prepare_index(root, tmp_path / "index.sqlite")
+        config = browse_config(root.resolve(), file, fts=fts)
+        return Datasette([str(file)], metadata={**config, **options.pop("metadata", {})}, **options)
+
+    return make

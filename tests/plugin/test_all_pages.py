@@ -15,8 +15,8 @@ from tests.indexing import index
 from tests.layouts.records import message, trace
 
 from .conftest import get, write_run
+from .hostile import PAYLOADS, Elements, hostile_trace
 from .html import links, words
-from .test_hostile import PAYLOADS, Elements, hostile_trace
 
 pytestmark = pytest.mark.asyncio
 BASE = "/-/rltracer/run"

@@ -17,37 +17,13 @@ from datasette_rltracer.browse_reader import DONE, FAILED, READING, WAITING, Rea
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.export_runs import rollout, write_steps
 from tests.indexing import rows, value
-from tests.test_browse import touch, write_step
+from tests.small_runs import touch, write_step
 
-from .conftest import get
+from .conftest import BROWSE, get
+from .hostile import PAYLOADS, Elements
 from .html import links, words
-from .test_hostile import PAYLOADS, Elements
 
 pytestmark = pytest.mark.asyncio
-BROWSE = "/-/rltracer/index/browse"
-
-
-@pytest.fixture
-def runs(tmp_path):
-    """Return a folder of two runs, and one that can only be told by its content."""
-    root = tmp_path / "runs"
-    for step in (1, 2):
-        write_step(root / "team/first", step, f"question of step {step}", "another")
-    write_step(root / "second", 7, "a third")
-    touch(root, "notes/log.jsonl")
-    return root
-
-
-@pytest.fixture
-def browse(runs, tmp_path):
-    """Return a function that makes a Datasette which offers the runs."""
-
-    def make(root=runs, fts=False, **options):
-        file = prepare_index(root, tmp_path / "index.sqlite")
-        config = browse_config(root.resolve(), file, fts=fts)
-        return Datasette([str(file)], metadata={**config, **options.pop("metadata", {})}, **options)
-
-    return make
 
 
 async def read(datasette, address):

@@ -12,11 +12,10 @@ from datasette.utils import tilde_encode
 
 from datasette_rltracer.browse_folder import browser_of
 from rltracer_sqlite.browse.process import safe_environment
-from tests.test_browse import write_step
+from tests.small_runs import write_step
 
-from .conftest import get
+from .conftest import BROWSE, get
 from .html import links, words
-from .test_browse import BROWSE, browse, runs  # noqa: F401
 
 pytestmark = pytest.mark.asyncio
 
@@ -61,7 +60,7 @@ def leads_out(run, monkeypatch, tmp_path):
         (leads_out, "leads outside the run's folder; what it points to is not read."),
     ],
 )
-async def test_a_step_without_a_trajectory_says_why_and_does_not_loop(browse, runs, monkeypatch, tmp_path, write, why):  # noqa: F811
+async def test_a_step_without_a_trajectory_says_why_and_does_not_loop(browse, runs, monkeypatch, tmp_path, write, why):
     write(runs / "bad", monkeypatch, tmp_path)
     datasette = browse()
     address = f"{BROWSE}/bad/1"
@@ -84,7 +83,7 @@ async def test_a_step_without_a_trajectory_says_why_and_does_not_loop(browse, ru
     assert why in words(page)
 
 
-async def test_a_step_whose_files_are_left_aside_says_why(browse, runs):  # noqa: F811
+async def test_a_step_whose_files_are_left_aside_says_why(browse, runs):
     write_step(runs / "bad", 2, "records with text")
     (runs / "bad/step_1").mkdir()
     (runs / "bad/step_1/0.parquet").write_bytes(b"PAR1")
@@ -96,7 +95,7 @@ async def test_a_step_whose_files_are_left_aside_says_why(browse, runs):  # noqa
         assert re.search("1 file is left aside: .+", page)
 
 
-async def test_a_step_of_which_one_file_cannot_be_read_is_shown_with_the_reason(browse, runs, tmp_path):  # noqa: F811
+async def test_a_step_of_which_one_file_cannot_be_read_is_shown_with_the_reason(browse, runs, tmp_path):
     write_step(runs / "bad", 1, "a question")
     (tmp_path / "outside.jsonl").write_text("{}\n")
     other = runs / "bad/rollouts/step_1/eval/all/traces.jsonl"
@@ -115,7 +114,7 @@ async def test_a_step_of_which_one_file_cannot_be_read_is_shown_with_the_reason(
     assert "1 file gave no trajectory: rollouts/step_1/eval/all/traces.jsonl leads outside" in listed
 
 
-async def test_a_reading_that_is_killed_is_said(browse, runs, monkeypatch):  # noqa: F811
+async def test_a_reading_that_is_killed_is_said(browse, runs, monkeypatch):
     from datasette_rltracer import browse_reader
 
     def killed(process, job):

@@ -14,8 +14,8 @@ from tests.indexing import index
 from tests.layouts.records import message, nodes_of, trace
 
 from .conftest import get, read, write_run
+from .hostile import PAYLOADS, hostile_trace, reading_part
 from .html import links, visible_text, words
-from .test_hostile import PAYLOADS, hostile_trace, reading_part
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from tests.layouts.records import ABSENT, trace
 from tests.token_layouts import encode, write_tokenizer
 
 from .conftest import read, write_run
+from .hostile import PAYLOADS, Elements
 from .html import words
 from .lens_pages import ASKED, HEAD, SAID, SAMPLED, conversation, serve, spans, text_of, tokens_page
-from .test_hostile import PAYLOADS, Elements
 
 pytestmark = pytest.mark.asyncio
 

@@ -9,9 +9,8 @@ import pytest
 
 from datasette_rltracer.compat import HAS_TOP_HOOKS
 
-from .conftest import get
+from .conftest import BROWSE, get
 from .html import links
-from .test_browse import BROWSE, browse, runs  # noqa: F401
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,7 +35,7 @@ async def test_who_may_not_see_trajectories_is_led_nowhere(serve, path):
     assert not await top(serve(metadata={"databases": databases}), path)
 
 
-async def test_a_folder_of_runs_is_led_to_first(browse):  # noqa: F811
+async def test_a_folder_of_runs_is_led_to_first(browse):
     line = await top(browse(), "/")
     assert re.findall(r'href="([^"]+)"', line) == [BROWSE, "/-/rltracer/index/"]
 

@@ -13,7 +13,7 @@ from datasette_rltracer.browse_folder import browser_of
 from datasette_rltracer.hosts import is_this_machine
 from rltracer_sqlite.cli.serve import browse_config, prepare_index
 from tests.indexing import value
-from tests.test_browse import write_step
+from tests.small_runs import write_step
 
 OWN = "/-/rltracer/run"
 FOREIGN = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
