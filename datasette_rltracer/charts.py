@@ -10,13 +10,12 @@ from datasette.database import QueryInterrupted
 from datasette.utils.asgi import BadRequest, Forbidden, NotFound, Request, Response
 from markupsafe import Markup
 
-from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, describe_rows, load_spec, plan_query
+from rltracer_sqlite.charts import CHARTS, ChartError, Filters, Query, load_spec, plan_query
 from rltracer_sqlite.charts.data import Span, finite, span_query
-from rltracer_sqlite.charts.figure import Figure
-from rltracer_sqlite.charts.gaps import unread_windows
+from rltracer_sqlite.charts.figure import Figure, figure_of
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
-from rltracer_sqlite.charts.unread import Unread, drawn_words, unread_of, unread_query
+from rltracer_sqlite.charts.unread import Unread, unread_of, unread_query
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from . import compat
@@ -165,16 +164,12 @@ async def _drawn(
     datasette: Datasette, database: str, chart: str, query: Query, rows: list[dict[str, Any]], run: str
 ) -> Figure:
     """Return a chart with its rows in words, the success rule behind it, what is unscored, and what was not read."""
-    split, env = query.parameters["split"], query.parameters["env"]
-    unread, scoring = await _unread(datasette, database, query), scoring_query(chart, query)
-    gaps, basis = unread_windows(rows, unread.steps, query.window), []
+    unread, scoring, rule = await _unread(datasette, database, query), scoring_query(chart, query), ""
     if rows and scoring is not None and (row := (await datasette.execute(database, *scoring)).first()) is not None:
-        rule = bounded(row)
-        parts = await parts_of(datasette, database, int(query.parameters["run_id"]), rule["path"])
-        basis.append(scoring_words(**rule, split=split, parts=parts))
-    basis.append(drawn_words(chart, unread, gaps))
-    words = describe_rows(chart, rows, split)
-    return Figure(chart, rows, words, " ".join(filter(None, basis)), run, (split, env), gaps)
+        told = bounded(row)
+        parts = await parts_of(datasette, database, int(query.parameters["run_id"]), told["path"])
+        rule = scoring_words(**told, split=query.parameters["split"], parts=parts)
+    return figure_of(chart, query, rows, rule, unread, run)
 
 
 def _links(datasette: Datasette, database: str, chart: str, filters: Filters, query: Query) -> dict[str, Any]:

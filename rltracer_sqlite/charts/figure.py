@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ..amounts import LONGEST_NAME, shortened
-from .data import load_spec
-from .gaps import Window
+from .data import Query, load_spec
+from .gaps import Window, unread_windows
+from .unread import Unread, drawn_words
+from .words import describe_rows
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,11 @@ class Figure:
     def description(self) -> str:
         """The words and what they rest on, as the text alternative and the caption."""
         return " ".join(filter(None, (self.words, self.basis)))
+
+
+def figure_of(chart: str, query: Query, rows: Sequence[dict[str, Any]], rule: str, unread: Unread, run: str) -> Figure:
+    """Return the rows that a query has given with all that is said of them; `rule` is as in `scoring_words`, or ""."""
+    split, env = query.parameters["split"], query.parameters["env"]
+    gaps = unread_windows(rows, unread.steps, query.window)
+    basis = " ".join(filter(None, (rule, drawn_words(chart, unread, gaps))))
+    return Figure(chart, rows, describe_rows(chart, rows, split), basis, run, (split, env), gaps)

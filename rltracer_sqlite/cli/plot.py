@@ -171,11 +171,10 @@ def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -
 
 def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: str, is_printed: bool) -> Drawn:
     """Return a chart of a run, of as many windows as its drawing has, or the terminal. Raises ChartError."""
-    from ..charts import describe_rows, find_span, plan_query, provide_square_root, read_rows
-    from ..charts.figure import Figure
-    from ..charts.gaps import unread_windows
+    from ..charts import find_span, plan_query, provide_square_root, read_rows
+    from ..charts.figure import figure_of
     from ..charts.scoring import scoring_query, scoring_words
-    from ..charts.unread import drawn_words, read_unread
+    from ..charts.unread import read_unread
     from ..reward_parts import reward_parts
     from .bars import TABLES
 
@@ -184,21 +183,15 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
     span = find_span(connection, filters.run_id)
     query = plan_query(chart, filters, span, most)
     rows, usual = read_rows(connection, query), plan_query(chart, filters, span).window
-    split, rule = query.parameters["split"], ""
+    rule = ""
     if rows and (scoring := scoring_query(chart, query)):
         path, threshold, trajectories, scored, prompts, scored_prompts = connection.execute(*scoring).fetchone()
-        parts = reward_parts(connection, filters.run_id, path)
+        split, parts = query.parameters["split"], reward_parts(connection, filters.run_id, path)
         rule = in_line(scoring_words(path, threshold, trajectories, scored, prompts, scored_prompts, split, parts))
     unread = read_unread(connection, query)
-    gaps = unread_windows(rows, unread.steps, query.window)
-    words, basis = describe_rows(chart, rows, split), _sentences(rule, drawn_words(chart, unread, gaps))
-    figure = Figure(chart, rows, words, basis, run, (split, filters.env), gaps)
+    figure = figure_of(chart, query, rows, rule, unread, run)
     # What is amiss with the reading of the run is not said here: that stands on stderr, with what lists it.
-    return Drawn(figure, query.window, usual, _sentences(words, rule, unread.words))
-
-
-def _sentences(*said: str) -> str:
-    return " ".join(filter(None, said))
+    return Drawn(figure, query.window, usual, " ".join(filter(None, (figure.words, rule, unread.words))))
 
 
 def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:
