@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Message = dict[str, Any]
@@ -73,6 +73,19 @@ def responses(several: Sequence[Message]) -> str:
     return "\n".join(f"<tool_response>\n{message['content']}\n</tool_response>" for message in several)
 
 
+def turns(
+    messages: Sequence[Message], tool_role: str, write_call: Callable[[Message], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the role and the text of each turn; tool responses that follow each other are one, of `tool_role`."""
+    for several in groups(messages):
+        role, text = several[0]["role"], several[0]["content"]
+        if role == "tool":
+            role, text = tool_role, responses(several)
+        elif role == "assistant":
+            text = answer(several[0], write_call)
+        yield role, text
+
+
 def chatml(
     messages: Sequence[Message],
     tools: Sequence[Message] = (),
@@ -85,13 +98,7 @@ def chatml(
         own = messages[0]["content"] + "\n\n" if messages and messages[0]["role"] == "system" else ""
         parts.append(f"<|im_start|>system\n{own}{listed}<|im_end|>\n")
         messages = messages[1:] if own else messages
-    for several in groups(messages):
-        role, text = several[0]["role"], several[0]["content"]
-        if role == "tool":
-            role, text = "user", responses(several)
-        elif role == "assistant":
-            text = answer(several[0], write_call)
-        parts.append(f"<|im_start|>{role}\n{text}<|im_end|>\n")
+    parts += [f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns(messages, "user", write_call)]
     return "".join(parts)
 
 
@@ -104,13 +111,7 @@ def glm(messages: Sequence[Message], tools: Sequence[Message] = ()) -> str:
     if tools:
         listed = QWEN_TOOLS.format("\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools))
         parts.append(f"<|system|>\n{listed}")
-    for several in groups(messages):
-        role, text = several[0]["role"], several[0]["content"]
-        if role == "tool":
-            role, text = "observation", responses(several)
-        elif role == "assistant":
-            text = answer(several[0], glm_call)
-        parts.append(f"<|{role}|>\n{text}")
+    parts += [f"<|{role}|>\n{text}" for role, text in turns(messages, "observation", glm_call)]
     return "".join(parts)
 
 
