@@ -44,7 +44,7 @@ function offer(count) {
   news.hidden = false;
 }
 
-// --- Bringing the page up to date: its parts are exchanged, and what is read stays where it is
+// Bringing the page up to date: its parts are exchanged, and what is read stays where it is
 
 let updating = false;
 async function update() {

@@ -34,7 +34,7 @@ function say(words) {
   silence = setTimeout(() => said.replaceChildren(), 4000);
 }
 
-// --- Messages and rows: j and k
+// Messages and rows: j and k
 
 const stops = () => [...page.querySelectorAll(".message, .call > .result[id], [data-row]")];
 
@@ -60,7 +60,7 @@ function move(by) {
   target.scrollIntoView({block: target.matches("[data-row]") ? "nearest" : "start"});
 }
 
-// --- Folds: what a person has opened of a kind is open on the next page too
+// Folds: what a person has opened of a kind is open on the next page too
 
 function remembered() {
   try {
@@ -104,7 +104,7 @@ function foldReasoning() {
   say(open ? `unfolded ${all.length} of ${all.length}` : `folded ${all.length}`);
 }
 
-// --- Copying: the recorded text, with the real characters in place of their symbols
+// Copying: the recorded text, with the real characters in place of their symbols
 
 function recorded(node) {
   const copy = node.cloneNode(true);
@@ -164,7 +164,7 @@ function copyLink() {
   copyText(link.href, `copied the link to message ${link.textContent.trim()}`);
 }
 
-// --- The list of keys, of those that do something on this page
+// The list of keys, of those that do something on this page
 
 const ACTIONS = {
   j: () => move(1),
@@ -208,7 +208,7 @@ function press(event) {
   act();
 }
 
-// --- Printing shows what is folded; of the tools that were offered the names are enough
+// Printing shows what is folded; of the tools that were offered the names are enough
 
 let folded = [];
 function unfoldForPrint() {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..index.plan import fingerprints
 from ..sources.absent import absent
 from ..sources.base import PACKED, Locator, LocatorError, Source
-from ..sources.files import open_inside, open_shard
+from ..sources.files import open_shard, status_inside
 from ..sources.places import Root
 from ..sources.remote import RemoteRoot
 from .runs import OpenRun
@@ -104,13 +103,9 @@ def _status(root: Root, path: str) -> tuple[int, int]:
         try:
             if isinstance(root, RemoteRoot):
                 return root.status(name, fresh=True)
-            descriptor = open_inside(root, name)
+            status = status_inside(root, name)
         except FileNotFoundError:
             continue
-        try:
-            status = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
         return status.st_size, status.st_mtime_ns
     raise absent(root, path)
 

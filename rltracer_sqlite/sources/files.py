@@ -152,6 +152,15 @@ def open_inside(root: Path, path: str) -> int:
     return descriptor
 
 
+def status_inside(root: Path, path: str) -> os.stat_result:
+    """Return the status of the file that `open_inside` opens, and raise as it does."""
+    descriptor = open_inside(root, path)
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 # Non-blocking, so that a named pipe cannot hold the reader for ever.
 OPENING = (
     os.O_RDONLY

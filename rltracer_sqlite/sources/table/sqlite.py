@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,7 +11,7 @@ from urllib.parse import quote
 
 from ..absent import absent
 from ..base import LocatorError, NotRollouts
-from ..files import open_inside
+from ..files import status_inside
 from ..places import Root, base_folder
 from ..remote import RemoteRoot
 from .rows import Row
@@ -80,13 +79,9 @@ def connect(root: Root, path: str) -> sqlite3.Connection:
 def _identity(root: Path, path: str) -> tuple[int, int]:
     """Return which file a path means. Raises LocatorError for what leads out of the run's folder or is not there."""
     try:
-        descriptor = open_inside(root, path)
+        status = status_inside(root, path)
     except FileNotFoundError:
         raise absent(root, path) from None
-    try:
-        status = os.fstat(descriptor)
-    finally:
-        os.close(descriptor)
     return status.st_dev, status.st_ino
 
 
