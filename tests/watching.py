@@ -11,7 +11,7 @@ from rltracer_sqlite.index.watch import Watch
 from rltracer_sqlite.sources import source_for
 from rltracer_sqlite.sources.base import Source
 from tests.indexing import rows
-from tests.layouts import message, trace
+from tests.layouts import append, message, trace
 
 ALL = "rollouts/step_1/train/all/traces.jsonl"
 
@@ -35,3 +35,12 @@ def watching(database: Path, *roots: Path, **options: Any) -> Watch:
 
 def uids(database: Path, where: str = "1") -> list[str]:
     return [uid for (uid,) in rows(database, f"select uid from trajectories where {where} order by id")]
+
+
+def linked_outside(run: Path) -> Path:
+    """Return a file of step 2 that nobody reads, since it is a link to one outside the run."""
+    bad, outside = run / at_step(2), run.parent / "outside.jsonl"
+    bad.parent.mkdir(parents=True)
+    bad.symlink_to(outside)
+    append(outside, record("outside"))
+    return bad
