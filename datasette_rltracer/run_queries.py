@@ -59,7 +59,7 @@ LISTED = f"(select * from steps s where run_id = :run_id {STEPS_IN_ORDER})"
 EMPTY = empty_query(LISTED)
 FILES_OF_STEPS = OF_STEPS.format(of_step=f"s.step in (select step from {LISTED})")
 
-# How many of a group's trajectories have a reward is not stored, so the means are those of the sums behind the curves.
+# An older index does not tell how many of a group's trajectories have a reward: the sums behind the curves do.
 ENVS = """
 with listed as (
     select
