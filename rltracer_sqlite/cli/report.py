@@ -110,7 +110,7 @@ def name_of(connection: sqlite3.Connection, run_id: int) -> str:
 
 def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool = False) -> list[str]:
     """Return what an indexing did with one run."""
-    from ..index.moved import moved_words
+    from ..index.moved_rows import moved_words
     from ..index.problems import REASONS, empty_files, gone_files
     from ..passrates import SuccessRule
     from .scored import scored_lines

@@ -93,7 +93,7 @@ def _warn_of_rule(watch: Watch, look: Look, judged: set[int], status: Status) ->
 
 def _moved(look: Look) -> list[str]:
     """Return how many rows are read from another file now, since theirs has vanished or is back."""
-    from ..index.moved import moved_words
+    from ..index.moved_rows import moved_words
 
     return [words for done in look.read for words in moved_words(done.moved)]
 

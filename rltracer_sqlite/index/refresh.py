@@ -12,7 +12,7 @@ from ..sources.places import Root
 from .database import begin_writing, transaction
 from .gone import Marked, mark_gone
 from .late import leave_for_later, make_missing
-from .moved import Move
+from .moved_rows import Move
 from .plan import Job, discover_steps, find_jobs, forget_left_steps, refuse_double_counting
 from .reading import Reading
 from .rows import RunWriter

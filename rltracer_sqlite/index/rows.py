@@ -14,7 +14,7 @@ from .annotations import insert_annotations, insert_copies, keep_place, keep_rew
 from .columns import Columns, uncount
 from .derived import StepKey
 from .growing import Sums, add_to_steps, sums_of
-from .moved import Move
+from .moved_rows import Move
 from .plan import read_again
 from .prompts import group_ids
 from .repeats import Existing, Place, distinct, seen_before, sort_out
