@@ -66,7 +66,7 @@ def test_a_chart_says_which_filter_leaves_nothing_to_draw(database: Path, option
     assert sentence(rltracer("plot", database, "pass-rate", *options.split())) == f"Nothing to draw: {said}"
 
 
-def test_a_column_is_told_to_be_missing_of_what_was_read_only(demo: Path, tmp_path: Path) -> None:
+def test_a_column_is_told_to_be_missing_of_what_was_read_only(demo: Path) -> None:
     asked = ("export", demo / "x.sqlite", "--dry-run", "--steps", "2", "--field", "info.no.such>=1")
     assert sentence(rltracer(*asked)).startswith(
         "No record that the other conditions leave has a value at info.no.such."

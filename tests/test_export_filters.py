@@ -96,7 +96,7 @@ def test_field_filters_by_columns_and_by_records(fields: Path, one: FieldFilter,
     assert chosen(spec(fields), field_filters=(one,)) == expected
 
 
-def test_filters_by_columns_and_records_agree(fields: Path) -> None:
+def test_filters_by_columns_and_records_agree() -> None:
     record = {"metrics": {"num_turns": 2.0, "flag": True}, "info": {"level": "hard"}}
     assert FieldFilter("metrics.num_turns", minimum=2).accepts(record)
     assert FieldFilter("metrics.flag", minimum=1).accepts(record)

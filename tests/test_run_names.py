@@ -50,7 +50,7 @@ def test_a_name_that_another_run_has_is_refused(tmp_path: Path, run: Path, datab
     assert rows(database, RUNS) == before
 
 
-def test_a_folder_of_the_same_name_gets_a_number_and_says_so(tmp_path: Path, run: Path, database: Path) -> None:
+def test_a_folder_of_the_same_name_gets_a_number_and_says_so(tmp_path: Path, run: Path) -> None:
     other = make_run(tmp_path / "b" / "run")
     for more in ([], ["--discover"]):
         said = indexed(tmp_path / f"{len(more)}.sqlite", run, other, *more).stdout.splitlines()

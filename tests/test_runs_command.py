@@ -242,7 +242,7 @@ def test_other_files_are_refused(tmp_path: Path, run: Path, database: Path, chan
     assert dump(database) == before
 
 
-def test_a_place_that_is_taken_is_refused(tmp_path: Path, run: Path, other: Path, database: Path) -> None:
+def test_a_place_that_is_taken_is_refused(run: Path, other: Path, database: Path) -> None:
     assert sentence(runs(database, "--move", "run", run)) == "run is there already."
     assert sentence(runs(database, "--move", "run", other)) == "run cannot be where other is: remove that one first."
     shutil.copytree(run, other / "inner")

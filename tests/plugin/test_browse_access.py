@@ -51,7 +51,7 @@ async def test_a_run_that_has_become_a_link_is_not_read(browse, runs, tmp_path):
     await get(datasette, f"{BROWSE}/second/7", 404)
 
 
-async def test_without_the_configuration_there_are_no_such_pages(browse, runs, tmp_path):
+async def test_without_the_configuration_there_are_no_such_pages(runs, tmp_path):
     datasette = Datasette([str(prepare_index(runs, tmp_path / "index.sqlite"))])
     for path in ("/-/rltracer", BROWSE, f"{BROWSE}/second", f"{BROWSE}/second/7"):
         await get(datasette, path, 404)

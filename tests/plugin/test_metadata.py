@@ -154,7 +154,7 @@ async def test_a_damaged_file_does_not_stop_datasette(tmp_path, folder):
     assert not await is_rollout_index(datasette, "bad")
 
 
-async def test_an_index_that_is_attached_later_is_described_when_it_is_met(tmp_path, folder):
+async def test_an_index_that_is_attached_later_is_described_when_it_is_met(folder):
     datasette = Datasette([])
     await datasette.invoke_startup()
     attached = datasette.databases["_memory"].__class__(datasette, path=str(folder / "run.sqlite"))

@@ -45,7 +45,7 @@ async def test_a_database_that_is_no_index_has_no_such_line(datasette):
     assert not await top(datasette, "/other")
 
 
-async def test_a_hostile_name_of_a_database_stays_text(folder, serve):
+async def test_a_hostile_name_of_a_database_stays_text(serve):
     datasette = serve()
     name = "</script><b>x"
     datasette.add_database(datasette.databases["run"], name=name)

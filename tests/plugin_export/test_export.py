@@ -137,7 +137,7 @@ async def test_names_that_another_plugin_filters_by_are_left_to_it(datasette: Da
         pm.unregister(name="other")
 
 
-async def test_only_the_tables_of_an_index_are_exported(datasette: Datasette, folder: Path) -> None:
+async def test_only_the_tables_of_an_index_are_exported(datasette: Datasette) -> None:
     await get(datasette, "/run/shards.sft", 404)
     await get(datasette, "/run/trajectories/1.sft", 404)
     await get(datasette, "/-/rltracer/run/export?_table=shards", 404)

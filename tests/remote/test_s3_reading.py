@@ -141,7 +141,7 @@ def open_run_here(database: Path) -> IndexedAdapter:
     return IndexedAdapter(source_for(RemoteRoot(ROOT)), ROOT, database, refresh=False)
 
 
-def test_zstd_without_a_seek_table_is_fetched_once(s3: S3Server, database: Path, tmp_path: Path) -> None:
+def test_zstd_without_a_seek_table_is_fetched_once(s3: S3Server, database: Path) -> None:
     import zstandard
 
     data = b"".join(line(record(number, os.urandom(500).hex())) for number in range(400))
