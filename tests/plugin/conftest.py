@@ -111,6 +111,18 @@ def serve(folder: Path) -> Callable[..., Datasette]:
     return lambda **options: Datasette([str(folder / "run.sqlite")], **options)
 
 
+@pytest.fixture
+def serve_traces(tmp_path: Path) -> Callable[..., Datasette]:
+    """Return a function that makes a Datasette for the index, made now, of a run of these traces."""
+
+    def make(traces: Sequence[Record], folder: str = "run", **options: Any) -> Datasette:
+        write_run(tmp_path / folder, traces)
+        index(tmp_path / "run.sqlite", tmp_path / folder)
+        return Datasette([str(tmp_path / "run.sqlite")], **options)
+
+    return make
+
+
 @pytest.fixture(scope="module")
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the index of what `trajectories` of the tests' module yields."""

@@ -11,10 +11,9 @@ from datasette.app import Datasette
 from datasette_rltracer import group_page, run_queries, trajectory_page
 from datasette_rltracer.queries import Query
 from tests.index_factory import make_index
-from tests.indexing import index
 from tests.layouts.records import message, trace
 
-from .conftest import get, write_run
+from .conftest import get
 from .hostile import PAYLOADS, Elements, hostile_trace
 from .html import links, words
 
@@ -84,13 +83,8 @@ async def test_a_page_names_what_it_shows(datasette, page):
 
 
 @pytest.fixture
-def serve_hostile(tmp_path):
-    def serve(text):
-        write_run(tmp_path / "run", [hostile_trace(text), trace([message("user", "hi")])])
-        index(tmp_path / "run.sqlite", tmp_path / "run")
-        return Datasette([str(tmp_path / "run.sqlite")])
-
-    return serve
+def serve_hostile(serve_traces):
+    return lambda text: serve_traces([hostile_trace(text), trace([message("user", "hi")])])
 
 
 @pytest.mark.parametrize("text", PAYLOADS)

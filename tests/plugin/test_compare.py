@@ -6,15 +6,13 @@ import html
 import re
 
 import pytest
-from datasette.app import Datasette
 from hypothesis import given
 from hypothesis import strategies as st
 
 from datasette_rltracer.alignment import align
-from tests.indexing import index
 from tests.layouts.records import message, nodes_of, trace
 
-from .conftest import TRACES, get, write_run
+from .conftest import TRACES, get
 from .hostile import PAYLOADS, Elements, hostile_trace
 from .html import links, words
 
@@ -103,14 +101,12 @@ def test_every_turn_stands_once_and_in_its_order(left, right):
 
 
 @pytest.mark.asyncio
-async def test_the_page_shows_where_they_part(tmp_path):
+async def test_the_page_shows_where_they_part(serve_traces):
     traces = [
         trace(conversation("The sum is 12.", "So 12."), id="l", rewards={"ok": {"score": 1.0}}, stop_condition="done"),
         trace(conversation("The sum is 13.", "So 12."), id="r", rewards={"ok": {"score": 0.0}}, stop_condition="limit"),
     ]
-    write_run(tmp_path / "run", traces)
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    page = await get(Datasette([str(tmp_path / "run.sqlite")]), f"{COMPARE}?a=1&b=2")
+    page = await get(serve_traces(traces), f"{COMPARE}?a=1&b=2")
     said = words(page)
     assert "The first 1 message is the same (user): 7 characters" in said
     assert "Here they part, in message 2." in said
@@ -122,12 +118,10 @@ async def test_the_page_shows_where_they_part(tmp_path):
 
 
 @pytest.mark.asyncio
-async def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_group(tmp_path):
+async def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_group(serve_traces):
     told = [({"advantage": 0.25}, 0), ({}, 0.5), ({}, 1)]
     traces = [trace(conversation(str(r)), id=f"t{r}", reward=r, info=info) for info, r in told]
-    write_run(tmp_path / "run", traces)
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    datasette = serve_traces(traces)
     page = words(await get(datasette, f"{COMPARE}?a=1&b=3"))
     assert "advantage 0.25 +0.500 derived" in page
     assert "A derived advantage is the reward minus the mean of its prompt group." in page
@@ -161,11 +155,9 @@ async def test_the_same_trajectory_is_the_same(datasette):
 
 
 @pytest.mark.asyncio
-async def test_a_branch_can_be_chosen(tmp_path):
+async def test_a_branch_can_be_chosen(serve_traces):
     said = [message("user", "Pick."), message("assistant", "left"), message("assistant", "right")]
-    write_run(tmp_path / "run", [trace(nodes=nodes_of(said, [None, 0, 0])), trace(said[:2])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    datasette = serve_traces([trace(nodes=nodes_of(said, [None, 0, 0])), trace(said[:2])])
     assert "They are the same" in await get(datasette, f"{COMPARE}?a=1&b=2&a_branch=1")
     page = words(await get(datasette, f"{COMPARE}?a=1&b=2"))
     assert "branch 2 of 2" in page
@@ -193,11 +185,10 @@ async def test_a_record_that_cannot_be_read_leaves_the_facts(datasette, folder):
 
 
 @pytest.mark.asyncio
-async def test_long_conversations_are_compared_from_where_they_part(tmp_path):
+async def test_long_conversations_are_compared_from_where_they_part(serve_traces):
     same = [f"line {count}" for count in range(400)]
-    write_run(tmp_path / "run", [trace(conversation(*same, "left")), trace(conversation(*same, "right"))])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    page = words(await get(Datasette([str(tmp_path / "run.sqlite")]), f"{COMPARE}?a=1&b=2"))
+    datasette = serve_traces([trace(conversation(*same, last)) for last in ("left", "right")])
+    page = words(await get(datasette, f"{COMPARE}?a=1&b=2"))
     assert "The first 401 messages are the same" in page
     assert "messages 1 – 200 of 401 shown" in page
     assert "Here they part, in message 402." in page
@@ -223,10 +214,8 @@ async def test_the_page_needs_permission(serve):
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("text", PAYLOADS)
-async def test_a_payload_everywhere_is_only_text(tmp_path, text):
-    write_run(tmp_path / "run", [hostile_trace(text), trace([message(text, text + "x")])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    page = await get(Datasette([str(tmp_path / "run.sqlite")]), f"{COMPARE}?a=1&b=2")
+async def test_a_payload_everywhere_is_only_text(serve_traces, text):
+    page = await get(serve_traces([hostile_trace(text), trace([message(text, text + "x")])]), f"{COMPARE}?a=1&b=2")
     parser = Elements()
     parser.feed(page[page.index('<div class="reading">') : page.index("</main>")])
     for tag, attributes in parser.found:

@@ -6,26 +6,19 @@ import html
 import re
 
 import pytest
-from datasette.app import Datasette
 
 from datasette_rltracer.find import find_in
 from datasette_rltracer.find_marks import found
-from tests.indexing import index
 from tests.layouts.records import message, nodes_of, trace
 
-from .conftest import get, read, write_run
+from .conftest import get, read
 from .hostile import PAYLOADS, hostile_trace, reading_part
 from .html import links, visible_text, words
 
 
 @pytest.fixture
-def serve_trace(tmp_path):
-    def serve(*said, **extra):
-        write_run(tmp_path / "run", [trace(list(said), **extra)])
-        index(tmp_path / "run.sqlite", tmp_path / "run")
-        return Datasette([str(tmp_path / "run.sqlite")])
-
-    return serve
+def serve_trace(serve_traces):
+    return lambda *said, **extra: serve_traces([trace(list(said), **extra)])
 
 
 def marks(page):
@@ -132,10 +125,8 @@ async def test_the_form_keeps_the_branch_and_works_without_a_script(serve_trace)
 @pytest.mark.asyncio
 @pytest.mark.parametrize("text", PAYLOADS)
 @pytest.mark.parametrize("view", ["", "&view=raw"])
-async def test_a_payload_that_is_looked_for_is_only_text(serve_trace, text, view, tmp_path):
-    write_run(tmp_path / "run", [hostile_trace(text)])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+async def test_a_payload_that_is_looked_for_is_only_text(serve_traces, text, view):
+    datasette = serve_traces([hostile_trace(text)])
     wanted = text.replace("\ud800", "?")
     response = await datasette.client.get(f"/-/rltracer/run/trajectory/1?{view}", params={"find": wanted})
     assert response.status_code == 200

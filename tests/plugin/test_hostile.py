@@ -6,25 +6,18 @@ import json
 import re
 
 import pytest
-from datasette.app import Datasette
 
-from tests.indexing import index
 from tests.layouts.records import message, tool_call, trace
 
-from .conftest import get, read, write_run
+from .conftest import get, read
 from .hostile import PAYLOADS, hostile_trace, reading_part
 
 pytestmark = pytest.mark.asyncio
 
 
 @pytest.fixture
-def serve_trace(tmp_path):
-    def serve(*found, folder="run"):
-        write_run(tmp_path / folder, found)
-        index(tmp_path / "run.sqlite", tmp_path / folder)
-        return Datasette([str(tmp_path / "run.sqlite")])
-
-    return serve
+def serve_trace(serve_traces):
+    return lambda found, **options: serve_traces([found], **options)
 
 
 @pytest.mark.threat("T30")

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 import pytest
 from datasette.app import Datasette
 
-from tests.indexing import index, value
+from tests.indexing import value
 from tests.layouts.records import message, trace
 
-from .conftest import PIXEL, get, read, write_run
+from .conftest import PIXEL, get, read
 from .html import words
 
 pytestmark = pytest.mark.asyncio
@@ -134,20 +134,16 @@ async def test_the_permanent_link_leads_to_the_page(datasette, query):
     assert response.headers["location"] == f"{BASE}/3{query}"
 
 
-async def test_an_id_with_any_characters_has_a_permanent_link(tmp_path):
+async def test_an_id_with_any_characters_has_a_permanent_link(serve_traces):
     uid = "a/b c~d%2F?e#é.json"
-    write_run(tmp_path / "run", [trace([message("user", "hi")], id=uid)])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    datasette = serve_traces([trace([message("user", "hi")], id=uid)])
     link = re.search(r'href="([^"]+)">permanent link', await read(datasette, 1))[1]
     assert (await datasette.client.get(link)).headers["location"] == f"{BASE}/1"
 
 
-async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(tmp_path):
+async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(serve_traces):
     long = "word " * 5000 + "THE END"
-    write_run(tmp_path / "run", [trace([message("user", long), message("assistant", "short")])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    datasette = serve_traces([trace([message("user", long), message("assistant", "short")])])
     page = await read(datasette, 1)
     assert "THE END" not in page
     assert "20,000 of 25,007 characters shown" in page
@@ -155,10 +151,8 @@ async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(tmp_pat
     assert "THE END" in await get(datasette, link)
 
 
-async def test_many_messages_come_in_pages(tmp_path):
-    write_run(tmp_path / "run", [trace([message("user", f"line {n}.") for n in range(450)])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+async def test_many_messages_come_in_pages(serve_traces):
+    datasette = serve_traces([trace([message("user", f"line {n}.") for n in range(450)])])
     page, seen = await read(datasette, 1), []
     assert "messages 1 – 200 of 450" in page
     while page:

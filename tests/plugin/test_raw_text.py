@@ -17,7 +17,7 @@ from tests.layouts import corpora, expected_sets
 from tests.layouts.records import message, paths, tool_call, trace
 from tests.table_decoding import READINGS
 
-from .conftest import read, tool_conversation, write_run
+from .conftest import read, tool_conversation
 from .html import visible_text
 
 OTHERS = READINGS if ((corpora() or Path("absent")) / "other").is_dir() else ()
@@ -57,20 +57,16 @@ async def test_every_text_is_shown_as_recorded(datasette):
     "text",
     ["<think>a</think>b", "a\r\nb\rc\n", "\n\n  leading", "```\ncode\n```", "\u202eevil\x1b[0m", "<b>&amp;</b>", " "],
 )
-async def test_nothing_is_laid_out_folded_or_split(tmp_path, text):
-    write_run(tmp_path / "run", [trace([message("system", text * 30), message("assistant", text)])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    page = await read(Datasette([str(tmp_path / "run.sqlite")]), 1, "?view=raw")
+async def test_nothing_is_laid_out_folded_or_split(serve_traces, text):
+    page = await read(serve_traces([trace([message("system", text * 30), message("assistant", text)])]), 1, "?view=raw")
     assert pieces(page) == [[(False, text * 30)], [(False, text)]]
     assert "<details" not in page[page.index('<article class="message raw') : page.index("</main>")]
 
 
 @pytest.mark.asyncio
-async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(tmp_path):
+async def test_a_long_text_is_cut_with_its_size_and_can_be_shown_in_full(serve_traces):
     long = "word " * 5000 + "THE END"
-    write_run(tmp_path / "run", [trace([message("user", long), message("assistant", "short")])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    datasette = serve_traces([trace([message("user", long), message("assistant", "short")])])
     page = await read(datasette, 1, "?view=raw")
     assert "20,000 of 25,007 characters shown" in page
     link = html.unescape(re.search(r'href="([^"#]+)[^"]*" rel="nofollow">show all 25,007 characters', page)[1])

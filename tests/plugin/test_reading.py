@@ -115,11 +115,9 @@ async def test_a_name_wins_over_a_number(folder, serve):
 
 
 @pytest.fixture
-def long(tmp_path):
+def long(serve_traces):
     said = [message("user", f"line {number}.") for number in range(450)]
-    write_run(tmp_path / "run", [trace(said, id="long")])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    return Datasette([str(tmp_path / "run.sqlite")])
+    return serve_traces([trace(said, id="long")])
 
 
 @pytest.mark.parametrize("view", ["", "&view=raw"])
@@ -172,13 +170,11 @@ async def test_the_other_traces_of_an_episode_are_linked(family):
 
 
 @pytest.fixture
-def branched(tmp_path):
+def branched(serve_traces):
     said = [message("user", "Pick."), *(message("assistant", text) for text in ("left", "right", "left"))]
     nodes = nodes_of(said, [None, 0, 0, 0])
     nodes[2]["sampled"] = False
-    write_run(tmp_path / "run", [trace(nodes=nodes, id="three")])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    return Datasette([str(tmp_path / "run.sqlite")])
+    return serve_traces([trace(nodes=nodes, id="three")])
 
 
 async def test_branches_are_a_tree_with_equal_ones_folded(branched):
@@ -193,10 +189,8 @@ async def test_a_branch_keeps_the_view(branched):
     assert links(page, "branch 2") == [f"{BASE}/1?branch=2&view=raw#m1"]
 
 
-async def test_code_stands_in_blocks(tmp_path):
-    write_run(tmp_path / "run", [trace([message("user", "Run\n```sh\nls <dir>\n```\nplease")])])
-    index(tmp_path / "run.sqlite", tmp_path / "run")
-    page = await read(Datasette([str(tmp_path / "run.sqlite")]), 1)
+async def test_code_stands_in_blocks(serve_traces):
+    page = await read(serve_traces([trace([message("user", "Run\n```sh\nls <dir>\n```\nplease")])]), 1)
     assert '<pre class="code" data-language="sh">' in page
     assert "ls &lt;dir&gt;" in page
 
