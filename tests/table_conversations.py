@@ -170,3 +170,20 @@ def chat(root: Path) -> list[Row]:
         Row(said(BAD), None, more={"item": 1, "values": {"info.label": "rejected"}}),
         Row([question, {"role": "assistant", "content": BAD}], 0.0),
     ]
+
+
+CALLED = [*CONTEXT, {"role": "assistant", "content": None, "tool_calls": CALLS}]
+
+
+def write_workflow(root: Path) -> Path:
+    """Write the predictions of one workflow, in the shapes that 0.1.0 accepts."""
+    path = root / "math_check.jsonl"
+    write_lines(
+        path,
+        {"final_row": {"rubric": {"messages": said("42"), "score": 0.5}, "tools": [TOOL], "source": "gsm"}, "id": 3},
+        {"final_row": {"rubric": {"messages": json.dumps(CALLED)}}},
+        {"rubric": {"messages": said("41")}},
+        {"final_row": {"rubric": {"messages": []}}},
+        {"final_row": {"rubric": {"messages": [{"content": "no role"}]}}},
+    )
+    return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from rltracer_sqlite.sources import readers
 from rltracer_sqlite.sources.prime_rl import PrimeRLSource
-from tests.indexing import index, rows, value
+from tests.indexing import index, later, rows, value
 from tests.layouts import LAYOUTS, append, append_torn, line, message, seal, trace
 
 ALL = "rollouts/step_1/train/all/traces.jsonl"
@@ -55,12 +54,6 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def ids(database: Path) -> dict[str, int]:
     return dict(rows(database, "select uid, id from trajectories"))
-
-
-def later(path: Path) -> None:
-    """Move a file's time on, as writing to it later would, whatever the clock's resolution."""
-    status = path.stat()
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000_000))
 
 
 def test_an_unchanged_run_reads_nothing(run: Path, database: Path, reads: list[int]) -> None:

@@ -10,9 +10,9 @@ from rltracer_sqlite.sources import source_for, source_named, source_names
 from rltracer_sqlite.sources.base import SourceError
 from rltracer_sqlite.sources.table.refused import refusal
 from tests import layouts
+from tests.table_conversations import write_workflow
 from tests.table_decoding import READINGS
 from tests.table_samples import SAMPLES
-from tests.test_table_workflow import write_workflow
 
 CORPORA = layouts.corpora() or Path("absent")
 SOURCES = {name: source_named(name) for name in source_names()}

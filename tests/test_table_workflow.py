@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem
 from rltracer_sqlite.sources.workflow import WorkflowSource
-from tests.table_rows import CALLS, CONTEXT, TOOL, said, write_lines
+from tests.table_conversations import CALLED, write_workflow
+from tests.table_rows import said, write_lines
 from tests.table_scans import locator
-
-CALLED = [*CONTEXT, {"role": "assistant", "content": None, "tool_calls": CALLS}]
-
-
-def write_workflow(root: Path) -> Path:
-    """Write the predictions of one workflow, in the shapes that 0.1.0 accepts."""
-    path = root / "math_check.jsonl"
-    write_lines(
-        path,
-        {"final_row": {"rubric": {"messages": said("42"), "score": 0.5}, "tools": [TOOL], "source": "gsm"}, "id": 3},
-        {"final_row": {"rubric": {"messages": json.dumps(CALLED)}}},
-        {"rubric": {"messages": said("41")}},
-        {"final_row": {"rubric": {"messages": []}}},
-        {"final_row": {"rubric": {"messages": [{"content": "no role"}]}}},
-    )
-    return path
 
 
 def test_each_record_with_messages_is_a_trajectory(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from rltracer_sqlite.index.database import open_index
 from rltracer_sqlite.tokens.templates import NO_TEXT
 from tests.commands import indexed, rltracer
 from tests.layouts import append, message, trace
-from tests.test_wrong_tokenizer import LONG, SHARD, wrong
 from tests.token_layouts import micro_batch, question, write_bin, write_tokenizer
+from tests.wrong_tokenizers import LONG, SHARD, wrong
 
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
 RATES = ["     train: 6 scored, pass rate 0.500, mean reward 0.500", "     success: reward >= 1"]

@@ -15,26 +15,13 @@ from tests.indexing import rows, value
 from tests.table_answers import open_instruct
 from tests.table_rows import write_lines
 from tests.token_layouts import export_line, micro_batch, question, write_bin, write_tokenizer
-
-SHARD = "rollouts/step_0/rank_0.bin"
-LONG = question("4" * LEAST_UNMARKED)
+from tests.wrong_tokenizers import LONG, SHARD, wrong
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     write_bin(tmp_path / "run" / SHARD, [micro_batch("g20", [LONG, question()])])
     return tmp_path / "run"
-
-
-def wrong(folder: Path, moved: int = 300) -> Path:
-    """Write a tokenizer whose special tokens have other ids: what they are in the files is plain text to it."""
-    file = write_tokenizer(folder) / "tokenizer.json"
-    tokenizer = json.loads(file.read_text())
-    for token in tokenizer["added_tokens"]:
-        tokenizer["model"]["vocab"][f"word{token['id']}"] = token["id"]
-        token["id"] += moved
-    file.write_text(json.dumps(tokenizer))
-    return folder
 
 
 def with_tokenizer(run: Path, tokenizer: Path, *more: object) -> Done:

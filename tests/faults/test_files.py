@@ -29,9 +29,8 @@ from tests.faults.runs import (
     sentence,
     write_run,
 )
-from tests.indexing import index, rows, value
+from tests.indexing import index, later, rows, value
 from tests.layouts import append, seal
-from tests.test_incremental import later
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
+from tests.searching import text
 
 from .conftest import get
 from .html import words
-from .test_search import make_searchable
 
 pytestmark = pytest.mark.asyncio
 OWN = "/-/rltracer/run/"
@@ -75,7 +75,7 @@ async def test_an_export_of_nothing_names_what_there_is(serve):
 
 
 async def test_a_search_that_finds_nothing_for_a_filter_says_so(folder, serve):
-    make_searchable(folder)
+    text(folder / "run.sqlite", folder)
     page = await get(serve(), f"{OWN}search?q=Hm&split=trian&error_type=x")
     assert said(page) == [f"This index {SPLITS}", "This index has no error_type x."]
     assert said(await get(serve(), f"{OWN}search?q=nowhere&split=eval")) == []

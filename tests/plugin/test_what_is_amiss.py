@@ -13,8 +13,8 @@ from tests.commands import indexed
 from tests.index_factory import make_index
 from tests.layouts import append, message, trace
 from tests.layouts.stream import write_j3
-from tests.test_wrong_tokenizer import LONG, SHARD, wrong
 from tests.token_layouts import micro_batch, question, write_bin
+from tests.wrong_tokenizers import LONG, SHARD, wrong
 
 from .conftest import get
 from .html import part, words

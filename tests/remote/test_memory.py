@@ -20,8 +20,8 @@ from rltracer_sqlite.sources.remote import NotLocal, RemoteRoot
 from rltracer_sqlite.sources.remote_requests import PACKAGES
 from tests.indexing import index, rows, value
 from tests.layouts import LAYOUTS, append, line, message, trace
+from tests.table_conversations import write_workflow
 from tests.table_samples import SAMPLES
-from tests.test_table_workflow import write_workflow
 from tests.token_layouts import micro_batch, question, write_bin, write_torch
 
 TABLES = ("runs", "steps", "shards", "prompts", "prompt_groups", "trajectories", "annotations", "fields", "problems")
