@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -277,3 +280,20 @@ def test_success_refuses_a_rule_that_would_score_nothing(index, rule, code):
     before = invoke(success.command, index).output
     assert invoke(success.command, index, "demo", "--rule", rule).exit_code == code
     assert invoke(success.command, index).output == before
+
+
+def test_an_analysis_is_the_same_to_the_last_digit_in_every_process(demo):
+    call = [
+        sys.executable,
+        "-c",
+        "from rltracer_sqlite.cli import main; main()",
+        "analyze",
+        demo / "x.sqlite",
+        "--json",
+    ]
+    seeds = [{**os.environ, "PYTHONHASHSEED": seed} for seed in ("1", "2", "3", "5")]
+    told = [
+        subprocess.run([*call, "--window", "4"], env=seed, capture_output=True, check=True).stdout for seed in seeds
+    ]
+    assert told[0]
+    assert told == [told[0]] * len(seeds)

@@ -100,7 +100,8 @@ def summarise_windows(metrics: Iterable[PromptMetric], ks: Sequence[int], reward
 def _summarise(members: Sequence[PromptMetric], env: str | None, ks: Sequence[int], rewards: Rewards) -> WindowSummary:
     first = members[0]
     counts = [metric.count for metric in members]
-    places = {(count.window, count.split, count.env) for count in counts}
+    # In an order of their own: the last digit of a sum depends on it.
+    places = dict.fromkeys((count.window, count.split, count.env) for count in counts)
     rewarded, reward_mean = _mean_reward([rewards[place] for place in places if place in rewards])
     bins = Counter(metric.pass_bin for metric in members)
     changes = Counter(metric.change for metric in members) if any(metric.compared for metric in members) else None
