@@ -154,4 +154,3 @@ def test_every_option_has_help_and_is_documented(option: str) -> None:
 def test_a_dry_run_names_options_and_not_preferences(database: Path) -> None:
     output = run(database, "--dry-run", "--effective-only", code=0).output
     assert "part of a training batch: --effective-only drops them." in output
-    assert "What rows hold" not in output  # there are none

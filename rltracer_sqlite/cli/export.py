@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     type=OUTPUT,
     help="The file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet, in a folder that is there.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what each filter drops, and write nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print what each filter drops, and write nothing; what rows hold is told when they are written.",
+)
 @click.option(
     "--mode",
     type=click.Choice(["sft", "rl", "preference"]),
@@ -197,8 +201,6 @@ def _dry_run(exporter: TraceDataExporter, specs: list[TraceRunSpec]) -> None:
         told = _in_options(exporter.inspect())
     say(funnel_report(told))
     _say_row_notes(told)
-    if told["selected_count"]:
-        say("Note: What rows hold, and how many are distinct, is told when they are written.", err=True)
     _say_amiss(specs)
     sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
 
