@@ -127,6 +127,6 @@ def _before(token: str, previous: str, depth: int) -> str:
     """Return the white space between two tokens."""
     if not previous or (token in "]}" and previous in "[{"):
         return ""
-    if token in "]}" or previous in "[{,":
+    if token in "]}" or previous in "[{," or (depth == 0 and previous in "]}"):
         return "\n" + "  " * depth
     return " " if previous == ":" else ""

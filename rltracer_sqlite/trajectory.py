@@ -32,9 +32,11 @@ class Trajectory:
     ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens", "turns"}), "timing" (seconds, as recorded),
     "errors", "effective", "policy_version", "episode_id", "group_id", "locator" ({"path", "line", "byte_offset",
     "byte_length", "item"}), "annotations" (where later facts stand) and, where there are any, "remarks" on how it was
-    read.
+    read and "outputs" (how many outputs the rollout has where each is a row, and a branch that goes on from the one
+    before).
 
-    `raw` is the record as it stands in its file, `record` the decoded record of this trajectory alone.
+    `raw` is the record as it stands in its file, `record` the decoded record of this trajectory alone; of a rollout of
+    several outputs that of the last, with those of all under "outputs".
     """
 
     messages: list[Message]

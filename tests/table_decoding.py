@@ -26,6 +26,7 @@ class Told(NamedTuple):
     step: int | None
     split: str | None
     messages: list[Message]
+    begun: list[Message] | None = None  # the messages with its prompt, where those are others
 
 
 def chatml(text: str) -> list[Message]:
@@ -92,11 +93,17 @@ def finite(value: float | None) -> float | None:
 
 def verl(root: Path) -> Iterator[Told]:
     for path in sorted(root.rglob("*.jsonl")):
+        told: list[Told] = []
         for number, row in lines(path):
             split = "eval" if "reward" in row else "train"
             text = row["input"] + row["output"]
             messages = chatml(text) if "<|im_start|>" in text else stripped(text)
-            yield Told(_name(path, root), number, None, row["score"], int(path.stem), split, messages)
+            told.append(Told(_name(path, root), number, None, row["score"], int(path.stem), split, messages))
+            # {prompt}_{rollout}_{output}: the first line of a rollout, and what its last output says.
+            if not str(row.get("uid", "_0")).endswith("_0"):
+                later, earlier = told.pop(), told.pop()
+                told.append(later._replace(line=earlier.line, begun=earlier.begun or earlier.messages))
+        yield from told
 
 
 def trl(root: Path) -> Iterator[Told]:

@@ -71,7 +71,19 @@ def token_shards(root: Path) -> None:
         append(root / f"token_exports/step_{step}/rank_1.jsonl", *map(export_line, samples))
 
 
+def rollouts_of_outputs(root: Path) -> None:
+    """Write rollouts of one output to five, across whose lines a file is cut."""
+    said = {"input": "user\nWhy?\nassistant\n", "gts": "", "score": 1.0, "step": 1}
+    made = [
+        {**said, "output": "so " * 40, "uid": f"p{number // 4}_{number % 4}_{part}"}
+        for number in range(40)
+        for part in range(1 + number % 5)
+    ]
+    append(root / "rollout_data/1.jsonl", *made)
+
+
 RUNS: dict[str, Callable[[Path], object]] = {
+    "outputs": rollouts_of_outputs,
     "odd lines": odd_lines,
     "sealed chunks": sealed_chunks,
     "token shards": token_shards,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rltracer_sqlite.sources import lines
 from rltracer_sqlite.sources.base import LocatorError
 from rltracer_sqlite.sources.files import open_shard
-from rltracer_sqlite.sources.lines import Line, Tail, complete_lines, decode_leniently, reencoded
+from rltracer_sqlite.sources.lines import Line, Tail, complete_lines, decode_leniently, lines_before, reencoded
 from tests.memory_reader import MemoryReader
 
 PIECES = [
@@ -53,6 +53,17 @@ def test_lines_are_what_lies_between_newlines(data: bytes, chunk: int, most: int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "CHUNK_BYTES", chunk)
         assert list(framed(MemoryReader(data, most), start)) == split(data, start)
+
+
+@settings(deadline=None, max_examples=200)
+@given(ANY_BYTES, st.integers(1, 17), st.integers(1, 9), st.data())
+def test_lines_before_a_place_are_those_that_end_there(data: bytes, size: int, most: int, draw: st.DataObject) -> None:
+    whole = [found for found in split(data, 0) if not isinstance(found, Tail)]
+    count = draw.draw(st.integers(0, len(whole)))
+    end = whole[count][0] if count < len(whole) else sum(len(line) + 1 for _, line in whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "FINISH_BYTES", size)
+        assert list(lines_before(MemoryReader(data, most), end)) == whole[:count][::-1]
 
 
 @pytest.mark.parametrize("length", [(4 << 20) - 1, 4 << 20, (4 << 20) + 1, 30 << 20])

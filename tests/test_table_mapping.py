@@ -57,6 +57,9 @@ WRONG = [
     ('name = "mine"\nlayout = "table"\n[content]\nmessages = "m"', 2, "layout", "rows, columns, singletons"),
     ('name = "mine"\n[[shape]]\nlayout = "rows"\n[shape.content]\nmessages = "m"\n[[shape]]\nskip = 3\n'
      '[shape.content]\nmessages = "n"', 7, "shape.skip", "a name or a list of names"),
+    ('name = "mine"\n[content]\nmessages = "m"\n[columns]\nrollout = "r"', 5, "columns.rollout", "need each other"),
+    ('name = "mine"\nlayout = "columns"\n[content]\nmessages = "m"\n[columns]\nrollout = "r"\noutput = "o"', 6,
+     "columns.rollout", "one row"),
     ('name = "mine"\n[content]\nkind = "token_ids"', 3, "content.kind", "columns.prompt_ids"),
     ('name = "mine"\n[content]\nmessages = "m"\nfamily = "GPT"', 4, "content.family", "ChatML"),
     ('name = "mine"\n[[variant]]\nlabel = "a"\n[content]\nprompt = "p"', 2, "variant", "completion is missing"),

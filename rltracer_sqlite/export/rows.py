@@ -184,12 +184,17 @@ def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool
 def _continuation(trajectory: Trajectory, prompt: list[Message]) -> tuple[list[Message], int]:
     """Return what follows the prompt on the last branch that begins with it, and the number of that branch.
 
-    A reward is of the whole trajectory. The last branch is what verifiers calls the messages of a trace.
+    A reward is of the whole trajectory. The last branch is what verifiers calls the messages of a trace. Where the
+    branches are outputs of a rollout, each of which goes on from the one before, only the last of them is an answer.
     """
-    for number, branch in reversed(_trained(trajectory)):
+    branches = _trained(trajectory)
+    is_in_outputs = trajectory.metadata.get("outputs") is not None
+    for number, branch in branches[-1:] if is_in_outputs else reversed(branches):
         context = prompt_context(branch)
         if len(context) < len(branch) and training_messages(context) == prompt:
             return training_messages(branch[len(context) :]), number
+    if is_in_outputs:
+        raise RowRejected("the last output of a rollout of several begins with another prompt")
     raise RowRejected("the prompts of the pair differ")
 
 

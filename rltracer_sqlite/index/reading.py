@@ -92,9 +92,14 @@ class Reading:
         batch = self.entries, self.updates, self.problems
         self.held |= self.writer.write(self.job.shard_id, self.job.shard, *batch, seen, is_last)
         hashes = (None, None) if self.is_due_again or (self.job.again and not is_last) else self.hashes
-        _note_progress(self.connection, self.job, self.reached, len(self.entries) + len(self.updates), hashes)
+        _note_progress(self.connection, self.job, self.reached, self._new_entries() + len(self.updates), hashes)
         self.hashes = None
         self.entries, self.updates, self.problems = [], [], []
+
+    def _new_entries(self) -> int:
+        """Return how many entries no earlier reading has told of: what is new may belong to a record before it."""
+        start = self.job.start.offset
+        return sum(entry.byte_offset >= start for entry in self.entries) if start else len(self.entries)
 
     def read_bytes(self) -> int:
         """Return how many new bytes were read so far."""

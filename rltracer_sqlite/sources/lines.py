@@ -95,6 +95,23 @@ def line_start(reader: ByteReader, cut: int, stop: int | None = None) -> int | N
     return None
 
 
+def lines_before(reader: ByteReader, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line) of the lines before `end`, where one ends, from the last one on."""
+    at = end - 1 if end and reader.pread(1, end - 1) == b"\n" else end
+    kept = b""
+    while end:
+        if (newline := kept.rfind(b"\n")) >= 0:
+            yield at + newline + 1, kept[newline + 1 :]
+            kept = kept[:newline]
+        elif at:
+            size = min(at, FINISH_BYTES)
+            at -= size
+            kept = reader.pread(size, at) + kept
+        else:
+            yield 0, kept
+            return
+
+
 def decode_leniently(line: bytes | bytearray) -> tuple[Any, str | None]:
     """Return the JSON value of a line that a strict parser refuses, and a remark on what was replaced.
 

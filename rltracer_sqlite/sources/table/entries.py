@@ -13,6 +13,7 @@ from ..conversation import entry_of, short_text
 from ..values import MAX_TEXT, add_values, flag, number, reward_path, short
 from .content import conversation_of
 from .mapping import SPLITS, TRUNCATED, Shape, Variant
+from .outputs import as_output
 from .roles import BOOLEANS, RoleValues
 from .rows import Row, RowError, json_text
 from .tokens import TokenNumbers, identify_by_ids, read_tokens
@@ -77,6 +78,8 @@ def _reading(
         entry.values["info.label"] = variant.label
         if variant.reward:
             entry.reward = values.number(variant.reward, "reward")
+    if shape.has_outputs:
+        entry = as_output(entry, values, shape)
     tools = values.get("tools") or conversation.tools
     streams = tokens.streams() if tokens and with_ids else None
     return Reading(entry, conversation, tools, streams, truth, [*ids[0], *ids[1]], values.remarks)

@@ -16,7 +16,7 @@ KINDS = ("messages", "text", "rendered", "stripped", "chunks", "responses", "tok
 ROLES = (
     "id", "step", "split", "env", "agent", "group", "episode", "example", "task", "truth", "reward", "advantage",
     "stop", "truncated", "error", "ok", "prompt_tokens", "completion_tokens", "policy_version", "started_at",
-    "seconds", "tools", "prompt_ids", "completion_ids", "logprobs", "mask", "length",
+    "seconds", "tools", "prompt_ids", "completion_ids", "logprobs", "mask", "length", "rollout", "output",
 )  # fmt: skip
 SPLITS = {"train": "train", "eval": "eval", "val": "eval", "valid": "eval", "validation": "eval", "test": "eval"}
 # What systems call a rollout that a limit has cut off.
@@ -120,6 +120,11 @@ class Shape:
     skipped: frozenset[str] = frozenset()  # columns that give no values
     python_booleans: bool = False  # the texts "True" and "False" are booleans that a writer made into text
 
+    @property
+    def has_outputs(self) -> bool:
+        """Whether a row may be one of several outputs of a rollout."""
+        return "rollout" in self.roles and "output" in self.roles
+
     @cached_property
     def used(self) -> frozenset[str]:
         """Return the columns that are no values of their own, apart from those that the roles take."""
@@ -158,6 +163,11 @@ class Mapping:
         """Say whether the total reward is the plain sum of the named ones, wherever there are any."""
         named = [shape for shape in self.shapes if shape.rewards]
         return bool(named) and not any("reward" in shape.roles for shape in named)
+
+    @cached_property
+    def has_outputs(self) -> bool:
+        """Whether a row may be one of several outputs of a rollout."""
+        return any(shape.has_outputs for shape in self.shapes)
 
 
 @dataclass(frozen=True)

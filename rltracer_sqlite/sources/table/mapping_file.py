@@ -103,20 +103,30 @@ class _Reading(Checked):
         roles = {name: self.role(columns[name], (*at, "columns", name)) for name in columns}
         if content.kind == "token_ids" and not {"prompt_ids", "completion_ids"} <= roles.keys():
             raise self.error((*at, "content", "kind"), 'kind "token_ids" needs columns.prompt_ids and .completion_ids')
+        layout, variants = self.choice(value, "layout", at, LAYOUTS, "rows"), self.tables(value, "variant", at)
+        explode = self.texts(value, "explode", at)
+        self.check_outputs(roles, layout == "rows" and not (explode or variants), at)
         rewards = self.rewards(self.table(value, "rewards", at), (*at, "rewards")) if "rewards" in value else None
-        variants = self.tables(value, "variant", at)
         return Shape(
             name=self.text_at(value, "name", at, "rows"),
-            layout=self.choice(value, "layout", at, LAYOUTS, "rows"),
+            layout=layout,
             test=Test(self.texts(value, "has", at) or tops, self.texts(value, "lacks", at)),
             content=content,
             roles=roles,
             rewards=rewards,
-            explode=self.texts(value, "explode", at),
+            explode=explode,
             variants=tuple(self.variant(one, (*at, "variant", n)) for n, one in enumerate(variants)),
             skipped=frozenset(self.texts(value, "skip", at)),
             python_booleans=self.flag(value, "python_booleans", at),
         )
+
+    def check_outputs(self, roles: dict[str, Role], are_rows: bool, at: Keys) -> None:
+        """Raise MappingError where rows are outputs of rollouts, and it is not said of which, or they are no rows."""
+        given = [name for name in ("rollout", "output") if name in roles]
+        if len(given) == 1:
+            raise self.error((*at, "columns", given[0]), "columns.rollout and columns.output need each other")
+        if given and not are_rows:
+            raise self.error((*at, "columns", "rollout"), "only a record that is one row can be an output of a rollout")
 
     def content(self, value: dict[str, Any], at: Keys) -> Content:
         parts = ("messages", "prompt", "completion", "instructions")

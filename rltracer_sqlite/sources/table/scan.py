@@ -8,7 +8,7 @@ from ...amounts import plural
 from ...tokens.tokenizer import TextTokenizer
 from ..base import OF_THE_FILE_BEFORE, Position, Problem, Shard
 from ..files import LFS_POINTER, MAX_RECORD_BYTES, open_shard, refuse_pointer
-from ..lines import Tail, complete_lines
+from ..lines import Tail, complete_lines, lines_before
 from ..parquet_file import ParquetError
 from ..places import Root
 from ..readers import ByteReader
@@ -16,9 +16,11 @@ from .entries import Place
 from .joined import Finding, Read, Remark
 from .json_array import array_elements, is_array
 from .mapping import Mapping
+from .outputs import Output
 from .parquet import parquet_rows
 from .records import RecordReader
 from .repeats import repeated_rows
+from .rollouts import MOST_OUTPUTS, Told, told_before
 from .rows import BOM, Row, read_object
 from .sqlite import sqlite_rows
 
@@ -58,6 +60,9 @@ class _Scan:
         number = start.line
         # A last line without a newline has been read: what follows it up to the newline is no line of its own.
         continues = start.offset > 0 and reader.pread(1, start.offset - 1) != b"\n"
+        # A part that begins with a line of its own counts from 0: what is before it another one yields.
+        if start.line and self.records.mapping.has_outputs:
+            yield from self._told_before(reader, start)
         for line in complete_lines(reader, start.offset, stop):
             if isinstance(line, Tail):
                 yield from self._tail(reader, line, number)
@@ -66,6 +71,22 @@ class _Scan:
             # Not copied: a line may be megabytes. Nothing holds on to the view when the next line is asked for.
             yield from self._line(memoryview(line.buffer)[line.start : line.end], line.offset, number)
             yield Read(number, line.offset + line.length + 1, self.records.fitted)
+
+    def _told_before(self, reader: ByteReader, start: Position) -> list[Told]:
+        """Return the outputs that stand before `start` and to whose rollout the next row may belong."""
+        told: list[Told] = []
+        for back, (offset, line) in enumerate(lines_before(reader, start.offset)):
+            output = self._output(line, offset, start.line - back)
+            if output is None or (told and output.rollout != told[0].rollout) or len(told) == MOST_OUTPUTS:
+                break
+            told.insert(0, output)
+        return told
+
+    def _output(self, line: bytes, offset: int, number: int) -> Told | None:
+        for one in self._line(line, offset, number):
+            if isinstance(one, Output):
+                return told_before(one)
+        return None
 
     def _tail(self, reader: ByteReader, tail: Tail, number: int) -> Iterator[Finding]:
         # An object that is closed cannot go on: it is complete although no newline follows it.

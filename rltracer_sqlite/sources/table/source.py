@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..base import START, Locator, Position, Scanned, Shard, SourceError
+from ...amounts import plural
+from ..base import START, Entry, Locator, Position, Scanned, Shard, SourceError
 from ..places import Root
 from .files import find_tables
 from .mapping import Mapping
@@ -30,6 +31,7 @@ class TableSource:
     ) -> None:
         self.mapping, self.tokenizer, self.others, self.is_own = mapping, tokenizer, others, is_own
         self._root: Root | None = None
+        self._several = 0  # rollouts of several outputs, since shards were listed
         self.name = mapping.name
         self.step_kind = mapping.step_kind
 
@@ -48,6 +50,7 @@ class TableSource:
 
         Raises SourceError where a person's own mapping accepts none.
         """
+        self._several = 0
         if not self.is_own:
             return find_tables(root, self.mapping)
         from .check import nothing_fits
@@ -58,10 +61,17 @@ class TableSource:
         return shards
 
     def notes(self) -> list[str]:
-        """Return what a person's own mapping misses in the first rows of the place whose files were listed last."""
+        """Return what was read in another way than row by row since the shards were listed.
+
+        Of a person's own mapping also what it misses in the first rows of the place.
+        """
         from .check import check_mapping
 
-        return check_mapping(self._root, self.mapping) if self._root else []
+        count, are = plural(self._several, "rollout"), "is" if self._several == 1 else "are"
+        told = (
+            [f"{count} of several outputs {are} counted once, with a branch for each output"] if self._several else []
+        )
+        return [*told, *(check_mapping(self._root, self.mapping) if self._root else [])]
 
     def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one shard. Raises NotRollouts where it holds none, SourceError where a library is missing."""
@@ -80,8 +90,16 @@ class TableSource:
     def joined(self, shard: Shard, start: Position, found: Iterable[Any]) -> Iterator[Scanned]:
         """Put the findings of the parts of a shard together. Raises NotRollouts where it holds none."""
         from .joined import joined_records
+        from .rollouts import whole_rollouts
 
+        if self.mapping.has_outputs:
+            found = self._counted(whole_rollouts(shard, found))
         return joined_records(start, found, {aside.says for aside in self.mapping.asides})
+
+    def _counted(self, found: Iterable[Any]) -> Iterator[Any]:
+        for one in found:
+            self._several += isinstance(one, Entry) and one.branches > 1
+            yield one
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
         """Decode one trajectory from its row. Raises LocatorError."""
