@@ -72,7 +72,11 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     "were left aside. With --json each on its own, with the `state` of a file.",
 )
 @click.option(
-    "--full", "is_full", is_flag=True, help="Print texts as they are: do not cut them, nor break their lines."
+    "--full",
+    "is_full",
+    is_flag=True,
+    help="Print texts as they are: do not cut them, nor break their lines. With --trajectory also the definitions of "
+    "the tools that were offered.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def command(place: Root | None, **options: Any) -> None:

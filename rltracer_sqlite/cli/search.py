@@ -55,9 +55,9 @@ def command(
     """List the trajectories that say WORDS in a prompt, a message, its reasoning or a tool call, the newest first.
 
     DATABASE is an index with its full text, which rltracer fts or rltracer-index --fts makes. WORDS are found in any
-    form, and all of them must be there; of Chinese, Japanese, Korean and Thai any part is found. What is shown is the
-    place with the most matches, read from the run's file. Write the WORDS in single quotes, so that the shell leaves
-    these as they are:
+    form, and all of them must be there; of Chinese, Japanese, Korean and Thai any part is found. The definitions of the
+    tools that were offered are not searched. What is shown is the place with the most matches, read from the run's
+    file. Write the WORDS in single quotes, so that the shell leaves these as they are:
 
     \b
       '"exit code 1"'           the phrase

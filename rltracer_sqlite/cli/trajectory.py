@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import plural
 from ..outcomes import outcome
 from .columns import cut, figure, screen_width, width_of, wrapped
+from .offered import offered_lines
 from .visible import in_line, printable
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | 
         yield from wrapped(printable(line), screen_width())
     for note in notes(trajectory.metadata):
         yield from wrapped(printable(note), screen_width())
+    yield from offered_lines(trajectory.tools, is_full)
     if count > 1:
         yield f"branch {number} of {count}; --branch N shows another"
     messages = trajectory.branches[number - 1] if trajectory.branches else trajectory.messages
@@ -94,7 +96,7 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     if facts["metrics"]:
         yield "  " + in_line(", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items()))
     if facts.get("tools"):
-        yield f"tools: {in_line(', '.join(facts['tools']))}"
+        yield f"tools called: {in_line(', '.join(facts['tools']))}"
     done = facts["completion"]
     yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
     for error in facts["errors"]:
