@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rltracer_sqlite.messages import content_text, prompt_context
+from rltracer_sqlite.messages import content_text
 
 from .bounds import ask
 from .conversation import Page, Turn, read_page
@@ -45,7 +45,7 @@ async def read_records(
                 words[identity] = None
                 continue
             if prompt is None:
-                prompt = read_page(prompt_context(messages))
+                prompt = read_page(trajectory.prompt)
                 why = [] if messages else remarks_of(trajectory)
             words[identity] = last_words(messages)
         return prompt, words, why

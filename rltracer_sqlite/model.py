@@ -14,7 +14,6 @@ from .groups import Prompt as Prompt
 from .groups import PromptGroup as PromptGroup
 from .groups import TrajectoryRef as TrajectoryRef
 from .groups import place_words, step_words
-from .messages import prompt_context
 from .reprs import short
 from .scores import MOST_RANKED, Scores
 
@@ -130,7 +129,7 @@ class RolloutStep:
         if self.prompt_parser is None:
             return preview
         first = self.adapter.list_trajectory_ids(self.number, key)[0]  # type: ignore[arg-type]
-        return self.prompt_parser(prompt_context(self.adapter.load_trajectory(first).messages))
+        return self.prompt_parser(self.adapter.load_trajectory(first).prompt)
 
 
 class RLTracer:
@@ -235,4 +234,4 @@ class RLTracer:
         if self.prompt_parser is None:
             return prompt
         first = prompt.groups()[0].trajectory(0).load()
-        return replace(prompt, preview=self.prompt_parser(prompt_context(first.messages)))
+        return replace(prompt, preview=self.prompt_parser(first.prompt))

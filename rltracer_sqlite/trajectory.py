@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .amounts import plural
 from .messages import Message as Message
+from .messages import prompt_context
 from .reprs import short
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class Trajectory:
     with "reasoning_content", "tool_calls", "tool_call_id" and "name" where they are recorded. "content" is text, a list
     of parts, or None; tool calls have OpenAI's nested form. `branch_nodes` has the number of the record's node behind
     each message of each branch, and `trained` says of each branch whether it holds a message that the policy sampled.
-    `tools` are the tool definitions.
+    `prompt` is what was asked before the first answer, `tools` are the tool definitions.
 
     `metadata` has, with None for what is not recorded: "id" (in the index), "success" (by the run's rule, in the
     index: True, False, or None where it is unscored), "uid" (as recorded), "step", "split", "env", "agent", "task",
@@ -56,6 +58,22 @@ class Trajectory:
         facts += [f"{name} {short(value)}" for name, value in known.items() if value is not None]
         identity = self.metadata.get("id", self.metadata.get("uid"))
         return f"<Trajectory{'' if identity is None else f' {short(identity)}'}: {', '.join(facts)}>"
+
+    @property
+    def prompt(self) -> list[Message]:
+        """The messages before the first answer, on the branch on which it was given."""
+        return [dict(message) for message in prompt_context(self._first_branch)]
+
+    @property
+    def _first_branch(self) -> list[Message]:
+        branches = self.branches or [self.messages]
+        if len(self.branch_nodes) != len(branches):
+            return branches[0]
+        firsts = [
+            next((node for node, m in zip(nodes, branch, strict=False) if m.get("role") == "assistant"), math.inf)
+            for nodes, branch in zip(self.branch_nodes, branches, strict=True)
+        ]
+        return branches[firsts.index(min(firsts))]
 
     @cached_property
     def branch_tokens(self) -> list[Tokens | None]:

@@ -26,7 +26,7 @@ class Told(NamedTuple):
     step: int | None
     split: str | None
     messages: list[Message]
-    begun: list[Message] | None = None  # the messages with its prompt, where those are others
+    earlier: tuple[list[Message], ...] = ()  # the messages of its outputs before the last
 
 
 def chatml(text: str) -> list[Message]:
@@ -102,7 +102,7 @@ def verl(root: Path) -> Iterator[Told]:
             # {prompt}_{rollout}_{output}: the first line of a rollout, and what its last output says.
             if not str(row.get("uid", "_0")).endswith("_0"):
                 later, earlier = told.pop(), told.pop()
-                told.append(later._replace(line=earlier.line, begun=earlier.begun or earlier.messages))
+                told.append(later._replace(line=earlier.line, earlier=(*earlier.earlier, earlier.messages)))
         yield from told
 
 

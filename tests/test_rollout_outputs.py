@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.adapter import IndexedAdapter
+from rltracer_sqlite.model import RLTracer
 from rltracer_sqlite.search.document import document, messages_text
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import Entry, LocatorError, Position
@@ -245,3 +246,12 @@ def test_a_rollout_is_shown_with_its_outputs(tmp_path: Path) -> None:
     assert "branch 3 of 3; --branch N shows another" in shown
     assert "said 1.2" in shown
     assert "said 1.0" in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 2, "--branch", 1).stdout
+
+
+def test_the_prompt_is_that_of_the_first_output(tmp_path: Path) -> None:
+    write_lines(tmp_path / "run/1.jsonl", *ROLLOUTS[1:])
+    with IndexedAdapter(source_named("verl"), tmp_path / "run", tmp_path / "x.sqlite") as adapter:
+        tracer = RLTracer(adapter, prompt_parser=lambda prompt: str(prompt[-1]["content"]).upper())
+        (group,) = tracer.step(1).prompts()
+        assert group.preview == asked(0).upper()
+        assert group.trajectories()[0].load().prompt == [{"role": "user", "content": asked(0)}]

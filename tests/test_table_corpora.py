@@ -48,7 +48,8 @@ def test_counts_rewards_steps_and_prompts(folder: str) -> None:
     found = Counter((shard.path, e.line, e.item, e.reward, e.step, e.split) for shard, e in entries)
     assert found == Counter(one[:6] for one in told)
     assert (len(asides), len(problems)) == (ASIDE.get(folder, 0), PROBLEMS.get(folder, 0))
-    keys = {prompt_key(prompt_context(one.begun or one.messages)) for one in told if one.messages}
+    begun = [next(iter(one.earlier), one.messages) for one in told if one.messages]
+    keys = {prompt_key(prompt_context(messages)) for messages in begun}
     assert not keys or {entry.prompt_key for _, entry in entries} == keys
 
 

@@ -145,22 +145,6 @@ def _tools_text(*trajectories: Trajectory) -> Row:
     return {"tools": json.dumps(tools, ensure_ascii=False)} if tools else {}
 
 
-def initial_prompt(trajectory: Trajectory) -> list[Message]:
-    """Return the messages before the first answer, on the branch on which it was given."""
-    return [dict(message) for message in prompt_context(_first_branch(trajectory))]
-
-
-def _first_branch(trajectory: Trajectory) -> list[Message]:
-    branches = trajectory.branches or [trajectory.messages]
-    if len(trajectory.branch_nodes) != len(branches):
-        return branches[0]
-    firsts = [
-        next((node for node, m in zip(nodes, branch, strict=False) if m.get("role") == "assistant"), float("inf"))
-        for nodes, branch in zip(trajectory.branch_nodes, branches, strict=True)
-    ]
-    return branches[firsts.index(min(firsts))]
-
-
 def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool = True) -> Made:
     """Return a pair: the prompt that both share, and the two continuations.
 
@@ -168,7 +152,7 @@ def preference_row(chosen: Trajectory, rejected: Trajectory, include_tools: bool
     """
     try:
         _refuse_ids(chosen)
-        prompt = training_messages(initial_prompt(chosen))
+        prompt = training_messages(chosen.prompt)
         better, of_better = _continuation(chosen, prompt)
     except RowRejected as error:
         error.of_chosen = True
@@ -200,7 +184,7 @@ def _continuation(trajectory: Trajectory, prompt: list[Message]) -> tuple[list[M
 
 def joined_rl_row(trajectory: Trajectory, source_row: Mapping[str, Any]) -> Row:
     """Return the columns of a datadev row, as they are. Raises ExportError where its prompt is not the trace's."""
-    trace = [(message.get("role"), message.get("content") or "") for message in initial_prompt(trajectory)]
+    trace = [(message.get("role"), message.get("content") or "") for message in trajectory.prompt]
     data = [(message.get("role"), message.get("content") or "") for message in source_row["prompt"]]
     if trace != data:
         raise ExportError(
@@ -220,7 +204,7 @@ def _difference(trace: list[Any], data: list[Any]) -> str:
 def traced_rl_row(trajectory: Trajectory, env: str | None, task_key: str | None) -> Row:
     """Return a prompt row from the trace alone, with datadev's columns; what no trace records is null."""
     _refuse_ids(trajectory)
-    prompt = training_messages(initial_prompt(trajectory))
+    prompt = training_messages(trajectory.prompt)
     if not prompt:
         raise RowRejected("no prompt before the first answer")
     task = trajectory.metadata.get("task")

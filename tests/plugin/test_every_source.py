@@ -51,6 +51,7 @@ class Written(NamedTuple):
     step: int | None
     split: str | None
     messages: list[Message]
+    earlier: tuple[list[Message], ...] = ()  # of a rollout of several outputs those before the last
 
 
 def prime_rl(root: Path) -> list[Written]:
@@ -82,7 +83,9 @@ def sample(name: str) -> Callable[[Path], list[Written]]:
 def copied(folder: str) -> Callable[[Path], list[Written]]:
     def copy(root: Path) -> list[Written]:
         shutil.copytree(CORPORA / folder, root)
-        return [Written(one.reward, one.step, one.split, one.messages) for one in READINGS[folder][1](root)]
+        return [
+            Written(one.reward, one.step, one.split, one.messages, one.earlier) for one in READINGS[folder][1](root)
+        ]
 
     return copy
 
@@ -263,7 +266,8 @@ async def test_the_facet_of_pass_rates(datasette: Datasette, index: Index, syste
 
 
 async def test_conversations_for_training(datasette: Datasette, index: Index, system: str) -> None:
-    expected = Counter(map(trained, answered(index, system)))
+    earlier = [output for one in index.written[system] for output in one.earlier]
+    expected = Counter(map(trained, [*answered(index, system), *earlier]))
     made = await exported(datasette, index, system, "sft", "&_keep_errors=1")
     assert Counter(trained(row["messages"]) for row in made) == expected
 
