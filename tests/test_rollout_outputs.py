@@ -112,6 +112,7 @@ def test_all_outputs_are_searched(tmp_path: Path) -> None:
 def test_outputs_that_come_later_belong_to_the_rollout_before_them(newline: bool, tmp_path: Path) -> None:
     file, database = tmp_path / "run/1.jsonl", tmp_path / "x.sqlite"
     lines = [json.dumps(row) for row in ROLLOUTS]
+    lines.insert(2, "")
     file.parent.mkdir()
     for count in range(1, len(lines) + 1):
         file.write_text("\n".join(lines[:count]) + "\n" * newline, encoding="utf-8")
@@ -228,7 +229,7 @@ def test_no_unfinished_output_is_a_side_of_a_pair_and_rows_of_outputs_are_told(t
     assert "the last output of a rollout of several begins with another prompt" in done.stderr
     asked_for = ("--acceptance", "any", "--per-prompt", "all", "-o", tmp_path / "rows.jsonl")
     done = rltracer("export", tmp_path / "run", *asked_for)
-    assert "2 rows are one branch of several, out of 1 trajectory of several branches." in done.stderr
+    assert "2 rows are one branch of several, out of 1 trajectory of several branches" in done.stderr
     # A context that begins with the prompt again ends in an answer to it.
     write_lines(
         tmp_path / "run/1.jsonl", output(0, 0, 1.0), output(1, 0), {**output(1, 1), "input": output(1, 0)["input"]}

@@ -76,6 +76,8 @@ class _Scan:
         """Return the outputs that stand before `start` and to whose rollout the next row may belong."""
         told: list[Told] = []
         for back, (offset, line) in enumerate(lines_before(reader, start.offset)):
+            if not line.strip():
+                continue
             output = self._output(line, offset, start.line - back)
             if output is None or (told and output.rollout != told[0].rollout) or len(told) == MOST_OUTPUTS:
                 break
