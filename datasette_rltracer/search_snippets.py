@@ -50,13 +50,11 @@ async def read_snippets(
 def _snippet(datasette: Datasette, database: str, number: int, hit: Hit) -> Snippet:
     if hit.problem is not None:
         return Snippet(trajectory_url(datasette, database, number), problem=hit.problem)
-    # The page of the trajectory finds text as it stands, so it gets the words of the first match.
-    first, last = hit.marks[0]
     address = trajectory_url(
         datasette,
         database,
         number,
-        find=" ".join(hit.text[first:last].split())[:LONGEST_FIND],
+        find=_as_it_stands(hit),
         branch=hit.place.branch if hit.place and hit.branches > 1 else None,
         message=hit.place.message if hit.place else None,
     )
@@ -68,6 +66,17 @@ def _snippet(datasette: Datasette, database: str, number: int, hit: Hit) -> Snip
         hit.place,
         hit.matches,
     )
+
+
+def _as_it_stands(hit: Hit) -> str:
+    """Return what the trajectory's page is to find, which is text as it stands: the best of the matches, or its first.
+
+    What is on both sides of an empty line may be in two parts of a message.
+    """
+    first, last = hit.best
+    if last - first > LONGEST_FIND or "\n\n" in hit.text[first:last]:
+        first, last = next(mark for mark in hit.marks if mark[0] >= first)
+    return " ".join(hit.text[first:last].split())[:LONGEST_FIND]
 
 
 def marked(text: str, matches: Sequence[tuple[int, int]]) -> Markup:

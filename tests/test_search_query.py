@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rltracer_sqlite.search import QueryError, best_snippet, find_matches, full_text_query, snippets
+from rltracer_sqlite.search import QueryError, find_matches, full_text_query, snippets
 from rltracer_sqlite.search.query import LONGEST_QUERY
 
 TYPED = (
@@ -130,15 +130,3 @@ def test_a_long_text_of_one_word_takes_no_more_for_each_of_its_matches() -> None
     assert (len(found), found[0], found[-1]) == (40_000, (0, 4), (199_995, 199_999))
     assert max(looked_at) <= snippets.STRETCH + snippets.OVERLAP + 100
     assert sum(looked_at) < 250_000
-
-
-@given(st.lists(st.sampled_from(["word", "match", "länger", "\n", "x" * 70]), max_size=200), st.integers(20, 400))
-def test_a_snippet_holds_matches_and_is_short(words: list[str], size: int) -> None:
-    text = " ".join(words)
-    [matches] = find_matches([text], '"match"')
-    snippet = best_snippet(text, matches, size)
-    assert 0 <= snippet.start <= snippet.end <= len(text)
-    assert snippet.end - snippet.start <= size + 80 + 5
-    assert bool(snippet.matches) == bool(matches)
-    for start, end in snippet.matches:
-        assert snippet.start <= start < end <= snippet.end

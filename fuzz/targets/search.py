@@ -38,7 +38,7 @@ def check(data: bytes) -> None:
     table().execute("select rowid from t where t match ?", (query,)).fetchall()
     for text, matches in zip(TEXTS, find_matches(TEXTS, query), strict=True):
         assert all(0 <= start < end <= len(text) for start, end in matches)
-        snippet = best_snippet(text, matches, 20)
+        snippet = best_snippet(text, matches, query, 20)
         assert 0 <= snippet.start <= snippet.end <= len(text)
         assert all(snippet.start <= start and end <= snippet.end for start, end in snippet.matches)
 

@@ -56,8 +56,8 @@ def command(
 
     DATABASE is an index with its full text, which rltracer fts or rltracer-index --fts makes. WORDS are found in any
     form, and all of them must be there; of Chinese, Japanese, Korean and Thai any part is found. The definitions of the
-    tools that were offered are not searched. What is shown is the place with the most matches, read from the run's
-    file. Write the WORDS in single quotes, so that the shell leaves these as they are:
+    tools that were offered are not searched. What is shown is the place where most of the WORDS stand, closest to each
+    other, read from the run's file. Write the WORDS in single quotes, so that the shell leaves these as they are:
 
     \b
       '"exit code 1"'           the phrase
@@ -171,14 +171,14 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'outcome':>8}  {'reward':>7}{found}", width)
     shown = 0
     for row, hit in listed:
-        yield from _lines(row, hit, run_width, width)
+        yield from _lines(row, hit, query, run_width, width)
         shown += 1
     count = max(count_found(connection, query, scope), shown)
     more = "; --limit N lists more" if count > shown and is_terminal else ""
     yield f"{shown:,} of {plural(count, 'trajectory')}{more}"
 
 
-def _lines(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> Iterator[str]:
+def _lines(row: dict[str, Any], hit: Hit, query: str, run_width: int, width: int) -> Iterator[str]:
     """Yield the facts of a match with what it says behind them, or below them where that would be a few words only."""
     run = f"  {cell(row['run'], run_width)}" if run_width else ""
     step = "–" if row["step"] is None else str(row["step"])
@@ -186,15 +186,17 @@ def _lines(row: dict[str, Any], hit: Hit, run_width: int, width: int) -> Iterato
     facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}"
     before = f"{facts}  " if width >= WIDE else BELOW
     problem = " ".join(filter(None, (hit.problem, hit.error)))
-    said = f"({problem})" if problem else _around_match(hit, width - width_of(before))
+    said = f"({problem})" if problem else _around_best(hit, query, width - width_of(before))
     if before == BELOW:
         yield cut(facts, width)
     yield cut(before + said, width)
 
 
-def _around_match(hit: Hit, width: int) -> str:
-    """Return the first match of a stretch with what stands around it, in one line of at most `width` columns."""
-    first, last = hit.marks[0]
+def _around_best(hit: Hit, query: str, width: int) -> str:
+    """Return the best of the matches of a stretch with what stands around, in one line of at most `width` columns."""
+    from ..search import best_snippet
+
+    first, last = best_snippet(hit.text, hit.marks, query, width).best or hit.best
     before, match, after = (_one_line(text) for text in (hit.text[:first], hit.text[first:last], hit.text[last:]))
     before = ("…" if hit.before else "") + before
     room = max(width - width_of(match), 0)

@@ -2,7 +2,7 @@
 
 `refresh` builds it: `jobs` says what there is to read, `ahead`, `shard_texts` and `record_texts` read it, and `write`
 takes it in; `characters` of scripts without spaces are words of their own. A `query` within a `scope` gives what is
-`found`, and as `hits` and `snippets` where it stands.
+`found`, and as `hits`, `snippets` and `best` where it stands.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .best import Snippet, best_snippet
 from .document import Document, Place, document
 from .found import NEWEST_FIRST, count_found, find, found_rows, found_summary, searched
 from .hits import Hit, read_hits
 from .matches import Match, Matches, search_text
 from .query import QueryError, full_text_query
 from .scope import SearchScope
-from .snippets import Snippet, best_snippet, find_matches
+from .snippets import find_matches
 from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_old_text, has_text, open_searchable, remove_text, text_coverage
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..sources.base import SourceError
+from .best import best_snippet
 from .document import Document, Place, document
-from .snippets import best_snippet, find_matches
+from .snippets import find_matches
 
 if TYPE_CHECKING:
     from ..roots import Roots
@@ -21,13 +22,14 @@ MOST_CHARACTERS = 6_000_000  # of the texts that are looked through together
 
 @dataclass(frozen=True)
 class Hit:
-    """Where a search matches in one record: a stretch of the message that holds the first match of it.
+    """Where a search matches in one record: a stretch of the message that says the most of what was searched for.
 
     Without a match, `problem` says why there is none.
     """
 
     text: str = ""  # the stretch, as it stands in the record
     marks: Sequence[tuple[int, int]] = ()  # the matches in it, as (start, end) within `text`
+    best: tuple[int, int] = (0, 0)  # the most words that stand closest to each other, as (start, end) within `text`
     before: bool = False  # the message has text before the stretch
     after: bool = False
     place: Place | None = None
@@ -50,7 +52,7 @@ def read_hits(connection: sqlite3.Connection, roots: Roots, rows: Sequence[Mappi
     room = _Room()
     read = [_read_text(connection, roots, row, room) for row in rows]
     found = iter(find_matches([one.text for one in read if isinstance(one, Document)], match))
-    return [_hit(one, next(found)) if isinstance(one, Document) else one for one in read]
+    return [_hit(one, next(found), match) if isinstance(one, Document) else one for one in read]
 
 
 def _read_text(connection: sqlite3.Connection, roots: Roots, row: Mapping[str, Any], room: _Room) -> Document | Hit:
@@ -70,20 +72,19 @@ def _read_text(connection: sqlite3.Connection, roots: Roots, row: Mapping[str, A
     return text
 
 
-def _hit(text: Document, matches: Sequence[tuple[int, int]]) -> Hit:
-    if not matches:
+def _hit(text: Document, matches: Sequence[tuple[int, int]], query: str) -> Hit:
+    snippet = best_snippet(text.text, matches, query, starts=text.starts)
+    if snippet.best is None:
         return Hit(problem="The record no longer says what was found when its text was read.")
-    snippet = best_snippet(text.text, matches)
-    first = snippet.matches[0][0]
-    # A snippet stays within the message of its first match.
-    begin, stop = text.message(first)
+    begin, stop = text.message(snippet.best[0])
     start, end = max(snippet.start, begin), min(snippet.end, stop)
     return Hit(
         text.text[start:end],
         [(max(one, start) - start, min(last, end) - start) for one, last in snippet.matches if one < end],
+        (snippet.best[0] - start, min(snippet.best[1], end) - start),
         start > begin,
         end < stop,
-        text.place(first),
+        text.place(snippet.best[0]),
         max(place.branch for place in text.places),
         len(matches),
     )

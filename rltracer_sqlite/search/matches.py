@@ -1,4 +1,4 @@
-"""Searching an index for words in Python: the matches, each with where the most of it stands."""
+"""Searching an index for words in Python: the matches, each with where most of the words stand."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Match:
-    """A trajectory whose messages say what was searched for, and where the most of it stands.
+    """A trajectory whose messages say what was searched for, and where most of the words stand.
 
     `id`, `uid`, `run`, `step`, `split`, `env`, `success` and `reward` are those of the trajectory; `success` is None
-    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of the message with
-    the number `message` on the branch with the number `branch`, both counted from 1 as on the pages and in
-    `rltracer inspect`: `load().branches[branch - 1][message - 1]`. Its role is `role`, and `marks` are the (start, end)
-    of what matches in the snippet. Where the record cannot be read, `problem` says why and the place is None.
+    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of a message around the place
+    where most of the words stand, closest to each other: of the message with the number `message` on the branch with
+    the number `branch`, both counted from 1 as on the pages and in `rltracer inspect`:
+    `load().branches[branch - 1][message - 1]`. Its role is `role`, and `marks` are the (start, end) of what matches in
+    the snippet. Where the record cannot be read, `problem` says why and the place is None.
     """
 
     id: int

@@ -6,7 +6,6 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
 from .characters import PIECES, TOKENIZER, apart
 
@@ -14,22 +13,12 @@ from .characters import PIECES, TOKENIZER, apart
 # length takes their place.
 OPEN, CLOSE, APART = "\x02", "\x03", "\x1f"
 SAFE = str.maketrans(dict.fromkeys((OPEN, CLOSE, APART, "\0"), " "))
-SNIPPET_CHARACTERS = 320
 # FTS5 copies all of a text for each mark that it makes in it: a long text is looked at in stretches, which overlap so
 # that what matches lies in one of them as a whole.
 STRETCH, OVERLAP = 16_384, 2_048  # characters
 # What a question as `full_text_query` writes it looks for: phrases, each alone or NEAR others.
 PHRASE = r'"(?:[^"]|"")*"\*?'
 LOOKED_FOR = re.compile(rf"NEAR\((?:{PHRASE}|[^\"()])*\)|{PHRASE}")
-
-
-@dataclass(frozen=True)
-class Snippet:
-    """A stretch of a text from `start` to `end`, and the matches in it as (start, end) within the whole text."""
-
-    start: int
-    end: int
-    matches: Sequence[tuple[int, int]]
 
 
 def find_matches(texts: Sequence[str], query: str) -> list[list[tuple[int, int]]]:
@@ -40,7 +29,7 @@ def find_matches(texts: Sequence[str], query: str) -> list[list[tuple[int, int]]
     """
     found: list[list[tuple[int, int]]] = [[] for _ in texts]
     with closing(sqlite3.connect(":memory:")) as connection:
-        _fill(connection, enumerate(texts))
+        fill(connection, enumerate(texts))
         marked = connection.execute(
             """
             select rowid, iif(length(body) > ?, null, highlight(found, 0, ?, ?)) from found where found match ?
@@ -52,7 +41,8 @@ def find_matches(texts: Sequence[str], query: str) -> list[list[tuple[int, int]]
     return found
 
 
-def _fill(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
+def fill(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
+    """Make the table `found` of texts by their numbers, as the full text of an index has them."""
     connection.execute("drop table if exists found")
     connection.execute(f'create virtual table found using fts5(body, tokenize="{TOKENIZER}")')
     rows = ((number, apart(text.translate(SAFE), APART)) for number, text in texts)
@@ -62,7 +52,7 @@ def _fill(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> N
 def _matches_of_long(connection: sqlite3.Connection, text: str, query: str) -> list[tuple[int, int]]:
     """Return what is looked for in a text that matches as a whole, as no stretch of it may."""
     stretches = dict(_stretches(text))
-    _fill(connection, stretches.items())
+    fill(connection, stretches.items())
     marked = connection.execute(
         "select rowid, highlight(found, 0, ?, ?) from found where found match ?",
         (OPEN, CLOSE, " OR ".join(LOOKED_FOR.findall(query))),
@@ -82,8 +72,8 @@ def _stretches(text: str) -> Iterator[tuple[int, str]]:
     """Yield overlapping stretches of a text with their places; none begins or ends within a word, if it can be."""
     start = 0
     while start < len(text):
-        following = _between_words(text, start + STRETCH, 1)
-        yield start, text[start : _between_words(text, following + OVERLAP, 1)]
+        following = between_words(text, start + STRETCH, 1)
+        yield start, text[start : between_words(text, following + OVERLAP, 1)]
         start = following
 
 
@@ -101,24 +91,7 @@ def _marks(marked: str, text: str) -> list[tuple[int, int]]:
     return marks
 
 
-def best_snippet(text: str, matches: Sequence[tuple[int, int]], characters: int = SNIPPET_CHARACTERS) -> Snippet:
-    """Return the stretch of about `characters` that holds the most matches, begun and ended between words."""
-    first = best = 0
-    last = 0
-    most = 0
-    for last, (_, end) in enumerate(matches):
-        while first < last and end - matches[first][0] > characters:
-            first += 1
-        if last - first + 1 > most:
-            most, best = last - first + 1, first
-    held = matches[best : best + most]
-    room = max(characters - (held[-1][1] - held[0][0]), 0) if held else characters
-    start = _between_words(text, max(0, held[0][0] - room // 3) if held else 0, -1)
-    end = _between_words(text, min(len(text), max(start + characters, held[0][1] if held else 0)), 1)
-    return Snippet(start, end, [match for match in held if match[0] < end])
-
-
-def _between_words(text: str, place: int, direction: int) -> int:
+def between_words(text: str, place: int, direction: int) -> int:
     """Return the nearest place outside a word in a direction, or `place` where there is none near."""
     for distance in range(40):
         here = place + direction * distance
