@@ -81,7 +81,8 @@ def _shape(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[tupl
 
 def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     if row["advantage"] is None:  # a recorded one stands in the headline
-        yield "advantage", None
+        derived = row["advantage_derived"]
+        yield "advantage", None if derived is None else f"{number(derived)} derived from its group"
     yield "in a training batch", _flag(row["effective"])
     yield "policy version", _value(row["policy_version"])
     for name in ("dispatch_step", "ship_step"):

@@ -76,10 +76,10 @@ def test_two_trajectories_part_where_they_differ(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = rltracer("inspect", index, "--trajectory", 1, "--with", other).stdout.splitlines()
-    assert lines[-len(end) :] == end
+    assert "\n".join(lines).partition("\n\nAfter #")[0].endswith("\n".join(["", *end]))
     assert lines[0].split() == ["trajectory", "1", "trajectory", str(other)]
     assert next(line for line in lines if "reward" in line).split() == ["≠", "reward", "0", f"{(other - 1) / 2:g}"]
-    assert max(map(width_of, lines)) <= 80
+    assert max(width_of(line) for line in lines if not line.startswith("  rltracer ")) <= 80  # these are copied
     assert "\x1b" not in "".join(lines)
 
 
@@ -128,3 +128,43 @@ def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_grou
     facts = [(one["advantage"], one["advantage_derived"]) for one in json.loads(both)["trajectories"]]
     assert facts == [(0.25, None), (None, 0.5)]
     assert "derived" not in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 1).stdout
+    lines = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 3).stdout.splitlines()
+    place = lines.index("A derived advantage is the reward minus the mean of its prompt group.")
+    assert "advantage 0.5 derived · env" in lines[place - 1]
+    alone = json.loads(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 3, "--json").stdout)["metadata"]
+    assert (alone["advantage"], alone["advantage_derived"]) == (None, 0.5)
+    assert "derived" not in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout
+
+
+@pytest.fixture(scope="module")
+def long_ones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the index of two trajectories whose second messages call a tool with long arguments, and go on."""
+    folder = tmp_path_factory.mktemp("long")
+    for number, more in enumerate((3, 1)):
+        arguments = json.dumps({"command": f"echo {'same ' * 20}{number} {'x' * 400}"})
+        call = message("assistant", tool_calls=[{"id": "c", "name": "bash", "arguments": arguments}])
+        record = trace([ASKED, call, *[message("tool", "ok")] * more], id=f"t{number}")
+        append(folder / "run/rollouts/step_1/train/all/traces.jsonl", record)
+    indexed(folder / "x.sqlite", folder / "run")
+    return folder / "x.sqlite"
+
+
+def test_what_follows_the_first_difference_is_counted_with_how_to_read_it(
+    long_ones: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    said = rltracer("inspect", long_ones, "--trajectory", 1, "--with", 2).stdout.splitlines()[-3:]
+    assert said == [
+        "After #2, trajectory 1 has 3 more messages and trajectory 2 has 1 more message. Read all of it with:",
+        f"  rltracer inspect {long_ones} --trajectory 1",
+        f"  rltracer inspect {long_ones} --trajectory 2",
+    ]
+
+
+def test_full_shows_the_whole_of_what_differs(long_ones: Path) -> None:
+    shortened = rltracer("inspect", long_ones, "--trajectory", 1, "--with", 2).stdout
+    assert shortened.count("characters more; --full shows all\n") == 2
+    whole = rltracer("inspect", long_ones, "--trajectory", 1, "--with", 2, "--full").stdout
+    for number in range(2):
+        assert f'→ bash({{"command": "echo {"same " * 20}{number} {"x" * 400}"}})' in whole.splitlines()
+    assert "…" not in whole.partition("\n\n")[2]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from ..outcomes import outcome
 from .columns import cell, cut, ending, figure, screen_width, wrapped
-from .trajectory import MARGIN, beside_margin, notes, ruled
+from .trajectory import MARGIN, beside_margin, notes, or_derived, ruled
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
+    from ..sources.places import Root
     from ..trajectory import Trajectory
 
 Part = tuple[str, str]  # margin, text
@@ -25,8 +27,11 @@ class Side(NamedTuple):
     trajectory: Trajectory
 
 
-def beside(left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[str]:
-    """Yield the facts of two trajectories beside each other, and where their last branches part; or JSON, a line."""
+def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[str]:
+    """Yield the facts of two trajectories beside each other, and where their last branches part; or JSON, a line.
+
+    `place` is what `inspect` takes to show one of them.
+    """
     from ..comparison import same_messages
 
     sides = (left, right)
@@ -39,7 +44,8 @@ def beside(left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[st
         return
     yield from _table(sides)
     yield ""
-    yield from _parting(sides, same, None if is_full else MOST_TEXT)
+    yield from _parting(sides, same, is_full)
+    yield from _following(place, sides, same)
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +72,7 @@ def _table(sides: Sequence[Side]) -> Iterator[str]:
     for name in dict.fromkeys([*facts[0], *facts[1]]):
         values = [fact.get(name) for fact in facts]
         if name == "advantage":
-            values = [_or_derived(*pair) for pair in zip(values, derived, strict=True)]
+            values = [or_derived(*pair) for pair in zip(values, derived, strict=True)]
         if values == [None, None]:
             continue
         mark = "≠" if values[0] != values[1] else " "
@@ -75,10 +81,6 @@ def _table(sides: Sequence[Side]) -> Iterator[str]:
         yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
     if any(value is not None for value in derived):
         yield from wrapped(DERIVED, width)
-
-
-def _or_derived(advantage: float | None, derived: float | None) -> float | str | None:
-    return advantage if advantage is not None or derived is None else f"{derived:.4g} derived"
 
 
 def _shown(name: str, value: Any, room: int) -> str | None:
@@ -91,8 +93,8 @@ def _shown(name: str, value: Any, room: int) -> str | None:
     return figure(value) if isinstance(value, float) else None if value is None else str(value)
 
 
-def _parting(sides: Sequence[Side], same: int, most: int | None) -> Iterator[str]:
-    """Yield how many messages are the same, and of the first that differs what each says from there on."""
+def _parting(sides: Sequence[Side], same: int, is_full: bool) -> Iterator[str]:
+    """Yield how many messages are the same, and what each says of the first that differs: from there on, or all."""
     width = screen_width()
     messages = [side.trajectory.messages for side in sides]
     for side in sides:
@@ -109,16 +111,28 @@ def _parting(sides: Sequence[Side], same: int, most: int | None) -> Iterator[str
     parts = [_parts(said[same]) if same < len(said) else None for said in messages]
     roles = {said[same].get("role") for said in messages if same < len(said)}
     shared = _shared([None if one is None else "\n".join(text for _, text in one) for one in parts])
-    shared = shared if len(roles) == 1 else 0
+    shared = shared if len(roles) == 1 and not is_full else 0
     for side, said, one in zip(sides, messages, parts, strict=True):
         role = f" {said[same].get('role') or ''}" if one is not None else ""
         yield ruled(f"trajectory {side.row['id']}, #{same + 1}{role}")
-        yield from ["ends before"] if one is None else _rest(one, shared, most, width)
+        yield from ["ends before"] if one is None else _rest(one, shared, is_full)
 
 
-def _rest(parts: Sequence[Part], start: int, most: int | None, width: int) -> Iterator[str]:
-    """Yield the lines of what a message says from character `start` on, at most so many; "…" where it is cut."""
-    end = None if most is None else start + most
+def _following(place: Root, sides: Sequence[Side], same: int) -> Iterator[str]:
+    """Yield how many messages of each side follow those that differ first, and how they are read."""
+    more = {side.row["id"]: len(side.trajectory.messages) - same - 1 for side in sides}
+    if max(more.values()) < 1:
+        return
+    longer = {number: count for number, count in more.items() if count > 0}
+    told = " and ".join(f"trajectory {number} has {plural(count, 'more message')}" for number, count in longer.items())
+    yield ""
+    yield from wrapped(f"After #{same + 1}, {told}. Read all of it with:", screen_width())
+    yield from (f"  rltracer inspect {quote(str(place))} --trajectory {number}" for number in longer)
+
+
+def _rest(parts: Sequence[Part], start: int, is_full: bool) -> Iterator[str]:
+    """Yield the lines of what a message says from character `start` on: all, or so many that they fit a screen."""
+    width, end = (None, None) if is_full else (screen_width(), start + MOST_TEXT)
     mark, reached = "…" if start else "", 0
     for margin, text in parts:
         shown = text[max(start - reached, 0) : None if end is None else max(end - reached, 0)]
@@ -127,7 +141,7 @@ def _rest(parts: Sequence[Part], start: int, most: int | None, width: int) -> It
             yield from beside_margin(mark + shown, margin, width)
             mark = ""
     if end is not None and end < reached - 1:
-        yield "…"
+        yield f"… {plural(reached - 1 - end, 'character')} more; --full shows all"
     elif mark or not parts:
         yield "… and ends here" if parts else "says nothing"
 

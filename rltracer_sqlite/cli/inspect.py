@@ -106,7 +106,7 @@ def command(place: Root | None, **options: Any) -> None:
 def _lines(asked: Inspection) -> Iterator[str]:
     if asked.trajectory is not None and asked.other is not None:
         pair = (_adapter_of(asked, asked.trajectory), _adapter_of(asked, asked.other))
-        return _beside(*pair, asked.is_full, asked.as_json)
+        return _beside(*pair, asked)
     if asked.trajectory is not None:
         return _trajectory(*_adapter_of(asked, asked.trajectory), asked)
     if asked.problems:
@@ -179,14 +179,12 @@ def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
     return {**row, "prompt_id": prompt_of_trajectory(adapter.connection, number)}
 
 
-def _beside(
-    left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], is_full: bool, as_json: bool
-) -> Iterator[str]:
+def _beside(left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], asked: Inspection) -> Iterator[str]:
     from .beside import Side, beside
 
     rows = _row(*left), _row(*right)
     one, other = (Side(row, _loaded(*side, row)) for side, row in zip((left, right), rows, strict=True))
-    return beside(one, other, is_full, as_json)
+    return beside(asked.place, one, other, asked.is_full, asked.as_json)
 
 
 def _problems(asked: Inspection) -> Iterator[str]:

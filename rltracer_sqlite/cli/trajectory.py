@@ -23,7 +23,7 @@ MAX_TEXT = 4000  # characters of one text
 def trajectory_json(trajectory: Trajectory, row: dict[str, Any]) -> dict[str, Any]:
     """Return what programs get of a trajectory: its record, and of its `row` in the index what no record has."""
     shown = {name: getattr(trajectory, name) for name in ("messages", "metadata", "branches", "tools")}
-    known = {name: row.get(name) for name in ("success", "prompt_id", "prompt_group_id")}
+    known = {name: row.get(name) for name in ("success", "advantage_derived", "prompt_id", "prompt_group_id")}
     return {**shown, "metadata": {**trajectory.metadata, **known}}
 
 
@@ -81,6 +81,7 @@ def _facts_of_index(row: dict[str, Any]) -> dict[str, Any]:
 
 def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     """Yield what is recorded of a trajectory beside its messages, and where its record is."""
+    from ..comparison import DERIVED
     from ..sources.numbering import numbered
 
     step, split = _value(facts.get("step")), _value(facts.get("split"))
@@ -90,7 +91,10 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
         group = f"prompt {row['prompt_id']} · prompt group {row['prompt_group_id']}"
         yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}"
     yield f"{outcome(row['success'])} ({row['rule']})"
-    yield f"reward {_value(facts['reward'])} · advantage {_value(facts['advantage'])} · env {_value(facts['env'])}"
+    advantage = or_derived(facts["advantage"], row.get("advantage_derived"))
+    yield f"reward {_value(facts['reward'])} · advantage {_value(advantage)} · env {_value(facts['env'])}"
+    if advantage != facts["advantage"]:
+        yield DERIVED
     for name, reward in facts["rewards"].items():
         yield f"  {in_line(name)}: {_value(reward['score'])} × {_value(reward['weight'])}"
     if facts["metrics"]:
@@ -106,6 +110,11 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     # The first and the last byte, as on the trajectory's page.
     last = place["byte_offset"] + place["byte_length"] - 1
     yield f"{place['path']}{' ' if number else ''}{number} · bytes {place['byte_offset']:,} – {last:,}"
+
+
+def or_derived(advantage: float | None, derived: float | None) -> float | str | None:
+    """Return the advantage that is recorded; where none is, the one that its prompt group gives, as such."""
+    return advantage if advantage is not None or derived is None else f"{derived:.4g} derived"
 
 
 def _error(error: Any) -> str:

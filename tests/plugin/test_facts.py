@@ -31,6 +31,12 @@ def test_rewards_are_shown_with_their_weights():
     assert facts(found, "Rewards") == {"a": "1 × 0.25", "b": None, "c": "0.5", "total": "0.75"}
 
 
+def test_an_advantage_that_is_not_recorded_is_the_one_that_its_group_gives():
+    shown = [facts(sections(row(advantage_derived=value), {}), "Training")["advantage"] for value in (-0.5, None)]
+    assert shown == ["−0.5 derived from its group", None]
+    assert "advantage" not in facts(sections(row(advantage=0.5), {}), "Training")
+
+
 def test_the_row_stands_in_for_a_record_that_cannot_be_read():
     found = sections(row(reward_a=0.5, metric_n=3, info_level="hard"), None)
     assert facts(found, "Rewards")["a"] == "0.5"
