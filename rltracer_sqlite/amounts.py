@@ -46,6 +46,11 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def shortened_name(name: str, most: int) -> str:
+    """Return a name of at most so many characters: a longer one lacks its middle, since many differ at their ends."""
+    return name if len(name) <= most else name[: most // 3] + "…" + name[len(name) - (most - 1 - most // 3) :]
+
+
 def listed(names: Iterable[str], columns: int = LIST_COLUMNS) -> str:
     """Return names for a sentence, as many as take these columns, and how many more there are: 'a, b and 3 more'."""
     told = list(names)

@@ -145,4 +145,4 @@ def test_long_and_odd_names_of_runs_stay_in_their_line(tmp_path: Path) -> None:
     for name in ("a" * 80, "two\nlines"):
         index(tmp_path / "x.sqlite", write_steps(tmp_path / name, {1: [rollout(name)]}))
     output = run(tmp_path / "x.sqlite", "--dry-run").output
-    assert f"Selected by run: {'a' * 29}… 1, two␊lines 1." in " ".join(output.split())
+    assert f"Selected by run: {'a' * 10}…{'a' * 19} 1, two␊lines 1." in " ".join(output.split())

@@ -11,7 +11,7 @@ import pytest
 
 from rltracer_sqlite import list_runs, open_run
 from rltracer_sqlite.adapter import WhichRunError
-from rltracer_sqlite.index.named import run_names
+from rltracer_sqlite.index.named import run_names, which_run
 from rltracer_sqlite.index.queries import Run
 from tests.commands import rltracer, sentence
 from tests.index_factory import make_index
@@ -67,6 +67,22 @@ def test_of_many_runs_the_first_are_named() -> None:
     known = [Run(number, f"run-{number}", "/", "prime-rl", None, None, "reward", 1.0) for number in range(1, 1001)]
     assert run_names(known).startswith("run-1, run-2, run-3, ")
     assert run_names(known).endswith(f" and {1000 - run_names(known).count(',') - 1:,} more")
+
+
+def test_names_that_are_too_long_for_a_sentence_have_a_line_each_with_their_numbers() -> None:
+    names = [f"a-name-that-takes-some-room-{number}" for number in range(1, 23)] + ["a\nforged line"]
+    known = [Run(number, name, "/", "prime-rl", None, None, "reward", 1.0) for number, name in enumerate(names, 1)]
+    assert which_run(known[:3], None, Path("x.sqlite"), "Give one with --run.").splitlines() == [
+        "Which run of x.sqlite? It holds:",
+        "  1  a-name-that-takes-some-room-1",
+        "  2  a-name-that-takes-some-room-2",
+        "  3  a-name-that-takes-some-room-3",
+        "Give one with --run.",
+    ]
+    begin, *lines, more = which_run(known, "a-name", Path("x.sqlite")).splitlines()
+    assert (begin, len(lines)) == ("Which run of x.sqlite? The names of several begin with 'a-name':", 20)
+    assert more == "  and 2 more: rltracer runs x.sqlite lists them"
+    assert which_run(known[20:], "nope").endswith("\n  23  a␊forged line")
 
 
 def test_python_lists_the_runs_as_the_terminal_does(demo: Path) -> None:

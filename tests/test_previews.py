@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rltracer_sqlite.cli.columns import width_of
-from rltracer_sqlite.cli.previews import told_apart
+from rltracer_sqlite.cli.previews import names_apart, told_apart
 
 ASKED = "Decide whether the answer is right: {} = {}?"
 
@@ -26,7 +26,31 @@ def test_what_several_texts_begin_with_is_left_out(texts: list[str], shown: list
     assert told_apart(texts, 19) == shown
 
 
+NAME = "qwen3-8b-grpo-lr1e-6-seed"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["run-a", "run-b"], ["run-a", "run-b"]),
+        (
+            [f"{NAME}{number}" for number in (1, 2, 10)],
+            ["qwen3-…lr1e-6-seed1", "qwen3-…lr1e-6-seed2", "qwen3-…r1e-6-seed10"],
+        ),
+        ([f"{NAME}1", "base"], ["qwen3-…lr1e-6-seed1", "base"]),
+        ([f"{NAME}-{seed}-and-what-is-the-same" for seed in "ab"], ["qwen3-…a-and-what-…", "qwen3-…b-and-what-…"]),
+        ([NAME, NAME], ["qwen3-…-lr1e-6-seed"] * 2),
+        (["長い名前の実験その一番目", "長い名前の実験その二番目"], ["長い名…験その一番目", "長い名…験その二番目"]),
+        ([], []),
+    ],
+    ids=range(7),
+)
+def test_names_lose_their_middle_and_are_told_apart(names: list[str], shown: list[str]) -> None:
+    assert names_apart(names, 19) == shown
+
+
 @pytest.mark.parametrize("width", range(4, 40))
 def test_no_text_is_wider_than_its_list(width: int) -> None:
     texts = [ASKED.format(number, "答案是四十二") for number in ("九", "\x1b[31m十", "十\n一", "")]
     assert all(width_of(text) <= width and text.isprintable() for text in told_apart(texts, width))
+    assert all(width_of(text) <= width and text.isprintable() for text in names_apart(texts, width))

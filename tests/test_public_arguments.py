@@ -255,11 +255,11 @@ def test_the_runs_of_an_index_are_listed_and_chosen(several: Path, monkeypatch: 
     [
         (
             lambda index: RLTracer(index),
-            "Which run of {index}? It holds: run0, {most}, run9 and 2 more; rltracer runs {index} lists them.",
+            "Which run of {index}? It holds:\n   1  run0\n{most}\n  12  xxxxxxxxxxxxxxxxxxxx…xxx",
         ),
         (
             lambda index: open_run(index, "other"),
-            "The index {index} has no run 'other'. It holds: run0, {most}, run9 and 2 more; rltracer runs {index}",
+            "The index {index} has no run 'other'. It holds:\n   1  run0\n{most}\n  12  xxxxxxxxxxxxxxxxxxxx…xxx",
         ),
         (lambda index: open_run(index, 99), "The index {index} has no run '99'."),
         (
@@ -270,6 +270,6 @@ def test_the_runs_of_an_index_are_listed_and_chosen(several: Path, monkeypatch: 
     ids=["RLTracer", "open_run", "a number", "export"],
 )
 def test_an_index_of_several_runs_names_them(several: Path, call: Callable[[Path], object], said: str) -> None:
-    most = ", ".join(f"run{number}" for number in range(1, 9))
+    most = "\n".join(f"  {number + 1:2}  run{number}" for number in range(1, 11))
     with pytest.raises(ValueError, match=re.escape(said.format(index=several, most=most))):
         call(several)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..amounts import LONGEST_NAME, shortened
+from ..amounts import LONGEST_NAME, shortened, shortened_name
 from .data import Query, load_spec
 from .gaps import Window, unread_windows
 from .unread import Unread, drawn_words
@@ -36,7 +36,7 @@ class Figure:
         """What the chart is called where no page around it names its run and what is chosen of it."""
         title = load_spec(self.chart)["usermeta"]["rltracer"]["title"]
         named = ", ".join([title, *(shortened(part, LONGEST_NAME) for part in self.parts if part)])
-        return f"{named}: {shortened(self.run, LONGEST_NAME)}" if self.run else named
+        return f"{named}: {shortened_name(self.run, LONGEST_NAME)}" if self.run else named
 
     @property
     def description(self) -> str:

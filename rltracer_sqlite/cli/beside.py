@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..amounts import plural
 from ..outcomes import outcome
 from .columns import cell, cut, ending, figure, screen_width, wrapped
+from .previews import names_apart
 from .trajectory import MARGIN, beside_margin, notes, or_derived, ruled
 from .visible import json_line, printable
 
@@ -76,7 +77,10 @@ def _table(sides: Sequence[Side]) -> Iterator[str]:
         if values == [None, None]:
             continue
         mark = "≠" if values[0] != values[1] else " "
-        cells = (cell(_shown(name, value, room), room) for value in values)
+        shown = [_shown(name, value, room) for value in values]
+        if name == "run":
+            shown[:] = names_apart([str(value) for value in values], room)
+        cells = (cell(value, room) for value in shown)
         words = "outcome" if name == "success" else FACTS.get(name, name.removeprefix("reward_"))
         yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
     if any(value is not None for value in derived):

@@ -22,3 +22,15 @@ def chosen_runs(connection: sqlite3.Connection, run: str | None, index: Root) ->
     if not (found := named_runs(known, run)):
         raise WhichRunError(which_run(known, run, index))
     return [(one.id, one.name) for one in found]
+
+
+def only_run(connection: sqlite3.Connection, run: str | None, index: Root) -> tuple[int, str]:
+    """Return (id, name) of the run of this name or number, or of the only one. Raises WhichRunError for several."""
+    from ..index.named import which_run
+    from ..index.queries import runs
+    from ..runs import WhichRunError
+
+    found = chosen_runs(connection, run, index)
+    if len(found) > 1:
+        raise WhichRunError(which_run(runs(connection), run, index, "Give one with --run."))
+    return found[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import listed, plural
-from .columns import cut
+from .previews import names_apart
 from .visible import in_line
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def funnel_report(told: dict[str, Any]) -> str:
 def _by_run(told: dict[str, Any]) -> str:
     """Return a line with each run and its number of rows, or of what a dry run selects of it."""
     counted = "row_count" if "row_count" in told else "selected_count"
-    names = [f"{cut(in_line(run['name']), LONGEST_NAME)} {run[counted]:,}" for run in told["runs"]]
+    names = names_apart([in_line(run["name"]) for run in told["runs"]], LONGEST_NAME)
+    names = [f"{name} {run[counted]:,}" for name, run in zip(names, told["runs"], strict=True)]
     return f"{'Rows' if 'row_count' in told else 'Selected'} by run: {listed(names, MOST_COLUMNS)}."
 
 

@@ -196,15 +196,16 @@ def _problems(asked: Inspection) -> Iterator[str]:
 
 def _adapter(asked: Inspection, run: str | int | None) -> IndexedAdapter:
     """Return the adapter of a run, which is closed when the command is done. Raises WhichRunError."""
-    from ..adapter import WhichRunError, adapter_for
+    from ..adapter import adapter_for
+    from ..index.database import open_index
+    from ..sources.places import is_database
+    from .chosen_runs import only_run
 
     check_run(asked.place, takes_several=False)
-    try:
-        return click.get_current_context().with_resource(adapter_for(asked.place, run, asked.tokenizer))
-    except WhichRunError as error:
-        if run is not None:
-            raise
-        raise WhichRunError(f"{error} Give one with --run.") from None
+    if run is None and isinstance(asked.place, Path) and is_database(asked.place):
+        with closing(open_index(asked.place)) as connection:
+            run = only_run(connection, None, asked.place)[0]
+    return click.get_current_context().with_resource(adapter_for(asked.place, run, asked.tokenizer))
 
 
 def _adapter_of(asked: Inspection, trajectory: str) -> tuple[IndexedAdapter, int]:

@@ -88,12 +88,13 @@ def command(
     """
     from ..charts import ChartError, Filters
     from ..index.database import open_index
+    from .chosen_runs import only_run
 
     _refuse_unfit(output, theme, scale)
     refuse_backwards(step_start, step_end)
     asked = {"split": split, "env": env, "first": step_start, "last": step_end}
     with closing(open_index(database)) as connection:
-        run_id, run_name = _only_run(connection, run, database)
+        run_id, run_name = only_run(connection, run, database)
         refuse_nothing_there(connection, run_id, asked)
         first, last = ("" if step is None else str(step) for step in (step_start, step_end))
         filters = Filters(run_id, split or "", env or "", first, last, window)
@@ -154,19 +155,6 @@ def _written(drawn: Drawn, output: Path, theme: str, scale: float) -> Iterator[s
 
 def _in_words(drawn: Drawn) -> Iterator[str]:
     return (f"  {line}" for line in wrapped(printable(drawn.said), screen_width() - 2))
-
-
-def _only_run(connection: sqlite3.Connection, run: str | None, database: Path) -> tuple[int, str]:
-    from .chosen_runs import chosen_runs
-
-    found = chosen_runs(connection, run, database)
-    if len(found) > 1:
-        from ..index.named import which_run
-        from ..index.queries import runs
-        from ..runs import WhichRunError
-
-        raise WhichRunError(f"{which_run(runs(connection), run, database)} Give one with --run.")
-    return found[0]
 
 
 def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: str, is_printed: bool) -> Drawn:

@@ -1,11 +1,11 @@
-"""Texts of prompts cut to the width of a list so that one can be told from another."""
+"""Texts of prompts, and names of runs, cut to the width of a list so that one can be told from another."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from .columns import cut
+from .columns import cut, ending, width_of
 
 SHORT_WORD = 6  # characters; of a longer one only the part that differs is shown
 SHARED = 3  # the share of the width, one in so many, that is kept of what several texts begin with
@@ -18,7 +18,27 @@ def told_apart(texts: Sequence[str], width: int) -> list[str]:
     first words, "Decide…12 + 5 = 17?", as far as that tells them apart.
     """
     lines = [cut(text, sys.maxsize) for text in texts]
-    shown = [cut(line, width) for line in lines]
+    return _differing(lines, [cut(line, width) for line in lines], width)
+
+
+def names_apart(names: Sequence[str], width: int) -> list[str]:
+    """Return names cut to at most `width` columns, each of the longer ones without its middle: "qwen3…lr1e-6-seed2".
+
+    Of names that would look the same, as they differ there, it is their differing parts.
+    """
+    lines = [cut(name, sys.maxsize) for name in names]
+    return _differing(lines, [_without_middle(line, width) for line in lines], width)
+
+
+def _without_middle(name: str, width: int) -> str:
+    if width_of(name) <= width:
+        return name
+    head = cut(name, max(width // SHARED, 1) + 1).removesuffix("…")
+    return head + ending(name, width - width_of(head))
+
+
+def _differing(lines: Sequence[str], shown: list[str], width: int) -> list[str]:
+    """Return what is shown of lines, but of those that look the same what they differ by."""
     alike: dict[str, list[int]] = {}
     for place, text in enumerate(shown):
         alike.setdefault(text, []).append(place)

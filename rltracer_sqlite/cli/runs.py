@@ -16,6 +16,7 @@ from .amiss import say_amiss
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
 from .covered import any_over, reward, reward_head, rewards_differ
 from .places import FILE, RUN
+from .previews import names_apart
 from .say import say
 from .visible import in_line, json_line, printable
 
@@ -196,10 +197,11 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
         yield from wrapped("Mean reward: over the trajectories that have one, which are counted beside it.", screen)
     yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'rule')}."), screen)
     yield cut(f"  {'run':>3}  {'name':{width}}  {head}", screen)
-    for fact, steps, of_split in zip(facts, steps_of, scored, strict=True):
+    names = names_apart([fact["run"] for fact in facts], width)
+    for fact, name, steps, of_split in zip(facts, names, steps_of, scored, strict=True):
         counts = f"{fact['trajectories']:12,}  {cell(fact['split'], 5)}  {of_split:>{columns}}"
         rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over, 6)}"
-        yield cut(f"  {fact['run_id']:3}  {cell(fact['run'], width)}  {counts}  {rates}  {steps}", screen)
+        yield cut(f"  {fact['run_id']:3}  {cell(name, width)}  {counts}  {rates}  {steps}", screen)
 
 
 def _by(facts: list[dict[str, Any]], name: str) -> str:

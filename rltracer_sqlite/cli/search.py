@@ -19,6 +19,7 @@ from .amiss import say_amiss
 from .columns import cell, cut, decimal, ending, screen_width, width_of
 from .numbers import From, Whole, parse_range
 from .places import FILE, refuse_swapped
+from .previews import names_apart
 from .say import say
 from .visible import json_line, printable
 
@@ -166,21 +167,22 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     names, is_terminal = [run.name for run in runs(connection)], writes_to_terminal()
     width = screen_width() if is_terminal else max(screen_width(), WIDE)  # a line for each match in a pipe
     run_width = min(max(len("run"), *map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
+    shown = [f"  {cell(name, run_width)}" for name in names_apart(names, run_width)] if run_width else [""] * len(names)
+    called = dict(zip(names, shown, strict=True))
     run = f"  {'run':{run_width}}" if run_width else ""
-    found = "  found" if width >= WIDE else ""
-    yield cut(f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'outcome':>8}  {'reward':>7}{found}", width)
-    shown = 0
+    head = f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'outcome':>8}  {'reward':>7}"
+    yield cut(f"{head}  found" if width >= WIDE else head, width)
+    count = 0
     for row, hit in listed:
-        yield from _lines(row, hit, query, run_width, width)
-        shown += 1
-    count = max(count_found(connection, query, scope), shown)
-    more = "; --limit N lists more" if count > shown and is_terminal else ""
-    yield f"{shown:,} of {plural(count, 'trajectory')}{more}"
+        yield from _lines(row, hit, query, called.get(row["run"], ""), width)
+        count += 1
+    found = max(count_found(connection, query, scope), count)
+    more = "; --limit N lists more" if found > count and is_terminal else ""
+    yield f"{count:,} of {plural(found, 'trajectory')}{more}"
 
 
-def _lines(row: dict[str, Any], hit: Hit, query: str, run_width: int, width: int) -> Iterator[str]:
+def _lines(row: dict[str, Any], hit: Hit, query: str, run: str, width: int) -> Iterator[str]:
     """Yield the facts of a match with what it says behind them, or below them where that would be a few words only."""
-    run = f"  {cell(row['run'], run_width)}" if run_width else ""
     step = "–" if row["step"] is None else str(row["step"])
     numbers = f"{outcome(row['success']):>8}  {decimal(row['reward']):>7}"
     facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}"

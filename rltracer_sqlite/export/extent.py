@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..amounts import listed, shortened
+from ..amounts import listed, shortened_name
 from ..index.elsewhere import steps_in_words
 
 if TYPE_CHECKING:
@@ -51,5 +51,5 @@ def _asked(run: OpenRun) -> str:
 
 
 def _runs(names: list[str]) -> str:
-    shown = [shortened(name, LONGEST_NAME) for name in names]
+    shown = [shortened_name(name, LONGEST_NAME) for name in names]
     return f"the run{'s' if len(names) > 1 else ''} {listed(shown, MOST_COLUMNS)}"

@@ -199,8 +199,8 @@ def _open(number: int, spec: TraceRunSpec, progress: Progress | None) -> OpenRun
 def _choose(known: list[queries.Run], wanted: str | int | None, index: Path) -> queries.Run:
     chosen = named_runs(known, wanted)
     if len(chosen) != 1:
-        how = " Give one with TraceRunSpec(path, run=NAME)." if wanted is None else ""
-        raise ExportError(f"{which_run(known, wanted, index)}{how}")
+        how = "Give one with TraceRunSpec(path, run=NAME)." if wanted is None else ""
+        raise ExportError(which_run(known, wanted, index, how))
     return chosen[0]
 
 

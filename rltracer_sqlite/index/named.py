@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import listed, shortened
+from ..amounts import LIST_COLUMNS, listed, shortened_name
 from ..arguments import as_integer, shown
 from ..similar import did_you_mean
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .queries import Run
 
 LONGEST_NAME = 60  # characters of the name of a run in a sentence
+MOST_LINES = 20  # runs, where they have a line each
+ONE_LINE = str.maketrans("\n\r\t", "␊␍␉")
 
 
 def name_or_number(run: Any) -> str | int | None:
@@ -38,32 +40,38 @@ def named_runs(known: Sequence[Run], wanted: str | int | None) -> list[Run]:
 
 
 def run_names(known: Sequence[Run]) -> str:
-    """Return the names of runs for a sentence, of very many the first, and long ones cut off."""
-    return listed(shortened(run.name, LONGEST_NAME) for run in known) or "none"
+    """Return the names of runs for a sentence, of very many the first, and long ones without their middle."""
+    return listed(shortened_name(run.name, LONGEST_NAME) for run in known) or "none"
 
 
-def which_run(known: Sequence[Run], wanted: str | int | None, index: object = None) -> str:
-    """Return a sentence that asks for a run of an index, or says that its name means none of them or several."""
+def which_run(known: Sequence[Run], wanted: str | int | None, index: object = None, how: str = "") -> str:
+    """Return what asks for a run of an index, or says that its name means none of them or several: and their names.
+
+    `how` is a sentence on how one is given. Names that are too long for a sentence have a line each.
+    """
     several = [] if wanted is None else _beginning(known, wanted)
     called = "the index" if index is None else index
     if several:
-        names = _names_and_list(several, index)
-        return f"Which run of {called}? The names of several begin with {shown(str(wanted))}: {names}."
-    asked = (
-        f"Which run of {called}?"
-        if wanted is None
-        else f"The index{f' {index}' if index else ''} has no run {shown(str(wanted))}."
-    )
-    hint = did_you_mean([wanted], [run.name for run in known]) if isinstance(wanted, str) else ""
-    return f"{asked} It holds: {_names_and_list(known, index)}.{hint}"
+        begin = f"Which run of {called}? The names of several begin with {shown(str(wanted))}:"
+        return _with_names(begin, several, index, how)
+    if wanted is None:
+        return _with_names(f"Which run of {called}? It holds:", known, index, how)
+    begin = f"The index{f' {index}' if index else ''} has no run {shown(str(wanted))}. It holds:"
+    hint = did_you_mean([wanted], [run.name for run in known]).strip() if isinstance(wanted, str) else ""
+    return _with_names(begin, known, index, " ".join(filter(None, (hint, how))))
 
 
-def _names_and_list(known: Sequence[Run], index: object) -> str:
-    """Return the names of runs, and where these are not all of them, what lists all."""
-    names = run_names(known)
-    place = index if isinstance(index, Path) else "FILE"
-    is_all = names == ", ".join(shortened(run.name, LONGEST_NAME) for run in known)
-    return names if is_all or not known else f"{names}; rltracer runs {quote(str(place))} lists them"
+def _with_names(begin: str, known: Sequence[Run], index: object, end: str) -> str:
+    """Return the beginning of a sentence with the names of runs in it, or with lines of their numbers and names."""
+    names = [shortened_name(run.name, LONGEST_NAME).translate(ONE_LINE) for run in known]
+    if len(", ".join(names)) <= LIST_COLUMNS:
+        return " ".join(filter(None, (begin, f"{', '.join(names) or 'none'}.", end)))
+    width = len(str(known[-1].id))
+    lines = [f"  {run.id:{width}}  {name}" for run, name in zip(known[:MOST_LINES], names, strict=False)]
+    if (more := len(known) - MOST_LINES) > 0:
+        place = index if isinstance(index, Path) else "FILE"
+        lines.append(f"  and {more:,} more: rltracer runs {quote(str(place))} lists them")
+    return "\n".join(filter(None, (begin, *lines, end)))
 
 
 def _beginning(known: Sequence[Run], wanted: str | int) -> list[Run]:
