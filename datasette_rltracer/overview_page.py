@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 from markupsafe import Markup
 
-from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, FILES, STEPS_AMISS, state_words
+from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, STEPS_AMISS, state_words
 from rltracer_sqlite.index.totals import COUNTED, TOTALS
 
 from .access import permitted_index
@@ -65,7 +65,7 @@ select
     (select max(split) from chosen where run_id = r.id) as split,
     (select json_group_array(json_array(named, successes, scored, trajectories, rewarded, reward)) from totals
         where run_id = r.id) as splits,
-    files, {", ".join(FILES)}, problems, {STEPS_AMISS.format(schema="main").strip()},
+    files, {", ".join(COUNTS)}, {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
 """

@@ -6,8 +6,7 @@ from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.over_steps import NOT_AMONG_THE_HARDEST, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, FAILED, OF_STEPS, STEPS_AMISS
-from rltracer_sqlite.index.states import FILES as FILES_BY_STATE
+from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, FAILED, OF_STEPS, STEPS_AMISS
 from rltracer_sqlite.scores import MOST_RANKED
 
 from .queries import Query
@@ -25,7 +24,7 @@ select
     {COUNTED_STEPS.format(schema="main").strip()},
     (select count(distinct step) from steps where run_id = r.id) as numbered_steps,
     (select count(*) from steps where run_id = r.id) as step_rows,
-    files, {", ".join(FILES_BY_STATE)}, problems,
+    files, {", ".join(COUNTS)},
     {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(json_array(id, step, split)) from (
         select id, step, split from shards where run_id = r.id and problems > 0

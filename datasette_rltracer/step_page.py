@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import files_in_words
-from rltracer_sqlite.index.states import FILES, file_words, problem_words
+from rltracer_sqlite.index.states import COUNTS, file_words, problem_words
 
 from .access import permitted_index
 from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url, step_of, step_url, table_url
@@ -128,7 +128,7 @@ def _files_context(
     """
     troubles = files_in_words(troubled) if not has_trajectories or any(f["state"] == "unread" for f in troubled) else []
     others = [row for row in states if not (troubles and row["gave_none"])]
-    row = {name: sum(one[name] for one in others) for name in (*FILES, "problems")}
+    row = {name: sum(one[name] for one in others) for name in COUNTS}
     row |= {"files": sum(one["files"] for one in states), "gone": 0}  # what is gone is told by itself
     return {
         "troubles": troubles,

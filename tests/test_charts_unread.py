@@ -15,7 +15,7 @@ from tests.layouts import append, message, trace
 TRACES = "rollouts/step_{}/train/all/traces.jsonl"
 SAID = [message("user", "Well?"), message("assistant", "Yes.")]
 UNREAD = "No trajectories of steps 2–3 of train were read."
-NOTE = "2 problems, in steps 2–3; 2 of 4 files could not be read, of steps 2–3"
+NOTE = "2 of 4 files could not be read, of steps 2–3"
 NO_LINE = " No line is drawn across what was not read."
 
 

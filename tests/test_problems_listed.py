@@ -61,10 +61,10 @@ def test_what_is_alike_is_told_once_with_its_first_place(database: Path, monkeyp
         f"{file} line {last[0]:,}: {last[1]}",
         "validated.jsonl: left aside: results of validating an environment, not rollouts",
         f"{TRACES.format(3)}: has vanished; 1 trajectory was in it alone and stays, flagged as gone",
-        f"{TRACES.format(2)} line 2: ends in the middle of a line, which is read when it is complete",
+        f"{TRACES.format(2)} line 2: has an unfinished last line, which is read when it is complete",
         "Each problem is a row of the table problems, and a line with --json:",
         f"  sqlite3 {database} 'select * from problems'",
-        f"{MANY + 2:,} problems; 1 file is left aside; 1 file is gone; 1 file waits for the end of a line",
+        f"{MANY + 2:,} problems; 1 file is left aside; 1 file is gone; 1 file has an unfinished last line",
     ]
     assert last[1] != reason
 
@@ -109,9 +109,9 @@ def test_of_several_runs_each_line_names_its_run(tmp_path: Path, monkeypatch: py
     indexed(database, tmp_path / "a", tmp_path / "b")
     lines = listed(database, "--problems")
     assert [line.split(":")[0] for line in lines[:4]] == ["a", "a", "b", "b"]
-    assert lines[-1] == "4 problems; 2 files wait for the end of a line"
+    assert lines[-1] == "4 problems; 2 files have an unfinished last line"
     of_one = listed(database, "--problems", "--run", "b")
-    assert of_one[-1] == "2 problems; 1 file waits for the end of a line"
+    assert of_one[-1] == "2 problems; 1 file has an unfinished last line"
     sql = of_one[-2].split("'")[1]
     assert [row[2] for row in rows(database, sql)] == [2, 3]
     told = [json.loads(line) for line in listed(database, "--problems", "--json")]
@@ -143,9 +143,9 @@ def test_of_many_files_in_a_state_the_first_are_listed(tmp_path: Path) -> None:
         write(run / TRACES.format(step), "{")
     indexed(tmp_path / "x.sqlite", run)
     lines = " ".join(listed(tmp_path / "x.sqlite", "--problems"))
-    assert lines.count("ends in the middle of a line") == 20
+    assert lines.count("has an unfinished last line") == 20
     assert lines.endswith(
-        "5 more files like this: state 'waiting' in the table shards 0 problems; 25 files wait for the end of a line"
+        "5 more files like this: state 'waiting' in the table shards 0 problems; 25 files have an unfinished last line"
     )
 
 

@@ -59,7 +59,7 @@ def test_the_runs_are_listed_with_their_folders_and_how_complete_they_are(
     unread = value(database, "select count(*) from problems")
     assert runs(database).stdout.splitlines() == [
         f"{database}: 2 runs",
-        "  1  run: 4 trajectories, 1 of 2 files ends in the middle of a line, of step 1",
+        "  1  run: 4 trajectories, 1 of 2 files has an unfinished last line, of step 1",
         "     train: 4 scored, pass rate 1.000, mean reward 1.000",
         "     success: reward >= 1",
         f"     {run}",

@@ -30,7 +30,7 @@ def test_a_line_that_is_not_finished_is_told_until_it_is(tmp_path: Path) -> None
     append(run / TRACES, trace([message("user", "Well?"), message("assistant", "Yes.")], id="t1", reward=1))
     with (run / TRACES).open("a") as file:
         file.write('{"id": "t2"')
-    waits = f"  waiting: {TRACES} ends in the middle of a line, which is read when it is complete"
+    waits = f"  waiting: {TRACES} has an unfinished last line, which is read when it is complete"
     assert [told(database, run), told(database, run)] == [["0 problems", waits]] * 2
     with (run / TRACES).open("a") as file:
         file.write(', "broken\n')

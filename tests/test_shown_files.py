@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_read_and_one_that_waits_go_by_their_names(tmp_pat
     done = indexed(tmp_path / "x.sqlite", tmp_path / "run")
     told = done.stdout + done.stderr
     assert "00000.jsonl.zst is damaged" in told
-    assert "waiting: monitors/file/traces/stream/00001.jsonl ends in the middle of a line" in " ".join(told.split())
+    assert "waiting: monitors/file/traces/stream/00001.jsonl has an unfinished last line" in " ".join(told.split())
     assert value(tmp_path / "x.sqlite", "select file from shards where state = 'unread'") == f"{CHUNK}.zst"
 
 

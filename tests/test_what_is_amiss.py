@@ -110,8 +110,8 @@ def test_of_many_runs_the_first_are_told(run: Path, tmp_path: Path) -> None:
     indexed(database, *sorted((tmp_path / "runs").iterdir()))
     first, *others, more = rltracer("success", database).stderr.splitlines()
     assert first == f"r0: 1 problem, in step 2: rltracer inspect {database} --run r0 --problems lists them."
-    assert [line.partition(" in the middle")[0] for line in others] == [
-        f"r{number}: 1 of 2 files ends" for number in range(1, 5)
+    assert [line.partition(" last line")[0] for line in others] == [
+        f"r{number}: 1 of 2 files has an unfinished" for number in range(1, 5)
     ]
     assert more == f"3 runs more, not read completely: rltracer runs {database} lists them."
     assert rltracer("success", database, "r0").stderr == f"{first}\n"

@@ -27,7 +27,7 @@ MOST_OF_A_FILE = 20  # kinds of problems
 MOST_FILES = 20  # in one state
 LONGEST = 2_000  # characters of one problem; an index of ours has some hundred
 CALLED = {  # one and several files in a state, as the last line counts them
-    "waiting": ("file waits for the end of a line", "files wait for the end of a line"),
+    "waiting": ("file has an unfinished last line", "files have an unfinished last line"),
     "gone": ("file is gone", "files are gone"),
     "reading": ("file is not read to its end", "files are not read to their ends"),
     "unread": ("file could not be read", "files could not be read"),

@@ -31,7 +31,7 @@ equal as (
 select {COLUMNS}, step, known_by, sum(problems) as problems, min(id) as id from equal group by shard_id, {ALIKE}
 """
 REASONS = {
-    "waiting": "ends in the middle of a line, which is read when it is complete",
+    "waiting": "has an unfinished last line, which is read when it is complete",
     "gone": "has vanished",
     "reading": "was not read to its end yet",
     "unread": "could not be read",

@@ -12,11 +12,11 @@ from ..amounts import plural, ranges
 
 COMPLETE = "read completely"
 ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row
-WAITING = "{} in the middle of a line"  # a line is read when its newline is there, and its file may never get one
 # What is said of files by their state, of one and of several.
 FILES = {
     "reading": ("not read to its end yet", "not read to their ends yet"),
-    "waiting": (WAITING.format("ends"), WAITING.format("end")),
+    # A line is read when its newline is there, and its file may never get one.
+    "waiting": ("has an unfinished last line", "have an unfinished last line"),
     "unread": ("could not be read", "could not be read"),
     "gone": ("gone since it was read", "gone since they were read"),
     "empty": ("is empty", "are empty"),
@@ -24,10 +24,12 @@ FILES = {
 # A file that should hold records and has none: its writer may have died, or has not written yet.
 IS_EMPTY = "(s.state = 'complete' and s.size = 0 and s.producer is null)"
 TOLD = f"iif({IS_EMPTY}, 'empty', s.state)"
-# How many files are in each state that is told, and the problems of them all; `s` are the rows of shards.
+# How many files are in each state that is told, the problems of them all, and how many of these say no more than that a
+# file could not be read; `s` are the rows of shards.
+COUNTS = (*FILES, "problems", "unread_problems")
 COUNTED_STATES = f"""
 count(s.id) as files, {", ".join(f"ifnull(sum({TOLD} = '{state}'), 0) as {state}" for state in FILES)},
-ifnull(sum(s.problems), 0) as problems
+ifnull(sum(s.problems), 0) as problems, ifnull(sum(s.state = 'unread' and s.problems > 0), 0) as unread_problems
 """
 # The steps of those files, and of files with problems, whose places tell one, as JSON: [state, step], each pair once.
 STEPS_AMISS = f"""
@@ -36,7 +38,7 @@ STEPS_AMISS = f"""
         select distinct {TOLD} as state, step from {{schema}}.shards s
         where run_id = r.id and step is not null and {TOLD} in ({", ".join(f"'{state}'" for state in FILES)})
         union select 'problems', step from {{schema}}.shards
-        where run_id = r.id and step is not null and problems > 0
+        where run_id = r.id and step is not null and problems > (state = 'unread')
     )
 ) as steps_amiss
 """
@@ -110,8 +112,9 @@ def _steps_amiss(row: Mapping[str, Any], state: str, word: str) -> str:
 
 
 def problem_words(row: Mapping[str, Any]) -> list[str]:
-    """Return how many problems there are, in words; nothing where there is none."""
-    return [plural(row["problems"], "problem")] if row["problems"] else []
+    """Return how many problems there are, in words, without those that `file_words` tells; nothing for none."""
+    count = row["problems"] - row["unread_problems"]
+    return [plural(count, "problem")] if count else []
 
 
 def lists_them(place: str, run: str | None = None) -> str:
@@ -178,7 +181,7 @@ def step_amiss(files: Iterable[Mapping[str, Any]], split: str | None) -> dict[st
 
     `files` are the rows of the step in `OF_STEPS`. One whose place tells no split counts in all of them.
     """
-    counted = dict.fromkeys(("files", *FILES, "problems"), 0)
+    counted = dict.fromkeys(("files", *COUNTS), 0)
     for row in files:
         if row["split"] in (None, split):
             counted = {name: count + row[name] for name, count in counted.items()}
@@ -201,5 +204,5 @@ def failed_steps(connection: sqlite3.Connection, run_id: int) -> set[tuple[int |
 
 
 def waiting_words(files: int) -> str:
-    """Return that so many files end in the middle of a line, which waits until it is complete."""
+    """Return that so many files have a last line which waits until it is complete."""
     return f"{plural(files, 'file')} {FILES['waiting'][files != 1]}"

@@ -195,7 +195,7 @@ def test_one_odd_file_does_not_stop_the_others(
 def test_a_torn_tail_waits_and_is_told(run: Path, tmp_path: Path) -> None:
     rest = append_torn(run / FILE, {**GOOD, "id": "torn"})
     done = indexed(tmp_path / "x.sqlite", run)
-    assert f"waiting: {FILE} ends in the middle of a line" in done.stdout
+    assert f"waiting: {FILE} has an unfinished last line" in done.stdout
     assert value(tmp_path / "x.sqlite", "select state from shards") == "waiting"
     with (run / FILE).open("ab") as file:
         file.write(rest)

@@ -110,10 +110,10 @@ COMPLETE = {
         ({}, ["read completely"]),
         ({"unread_steps": 3, "untried_steps": 2, "unread": 1}, ["1 of 4 steps read", "1 of 3 files could not be read"]),
         ({"unread_steps": 1, "unread": 1}, ["1 of 3 files could not be read"]),
-        ({"waiting": 1}, ["1 of 3 files ends in the middle of a line"]),
+        ({"waiting": 1}, ["1 of 3 files has an unfinished last line"]),
         (
             {"waiting": 2, "reading": 1},
-            ["1 of 3 files not read to its end yet", "2 of 3 files end in the middle of a line"],
+            ["1 of 3 files not read to its end yet", "2 of 3 files have an unfinished last line"],
         ),
         ({"gone": 2, "unread": 1}, ["1 of 3 files could not be read", "2 of 3 files gone since they were read"]),
         ({"files": None}, ["no file found yet"]),

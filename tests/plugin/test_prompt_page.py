@@ -255,7 +255,7 @@ async def test_what_was_not_read_and_what_is_gone_is_said(folder, serve):
     append_torn(torn, record("t"))
     index(folder / "run.sqlite", folder / "run")
     page = words(await get(serve(), "/-/rltracer/run/prompt/1/2"))
-    assert "Of this run not all was read: 1 of 2 files ends in the middle of a line, of step 2." in page
+    assert "Of this run not all was read: 1 of 2 files has an unfinished last line, of step 2." in page
     (folder / "run" / TRACES).unlink()
     index(folder / "run.sqlite", folder / "run")
     page = words(await get(serve(), "/-/rltracer/run/prompt/1/2"))

@@ -37,7 +37,7 @@ async def test_the_page_of_a_run_says_why_beside_each_step(datasette):
     page = await get(datasette, "/-/rltracer/index/run/1")
     assert [row[:3] for row in table_rows(page, "steps")] == [
         ["3", "train", "no trajectory: it ends in the middle of its only line"],
-        ["", "1 of 1 file ends in the middle of a line"],
+        ["", "1 of 1 file has an unfinished last line"],
         ["2", "train", "2"],
         ["1", "train", f"no trajectory: {WHY}"],
         ["", "2 problems"],
@@ -49,7 +49,7 @@ async def test_the_page_of_a_run_says_why_beside_each_step(datasette):
 async def test_the_overview_counts_them_as_read(datasette):
     said = words(await get(datasette, "/-/rltracer/index/"))
     assert "steps read" not in said
-    assert "1 of 3 files ends in the middle of a line" in said
+    assert "1 of 3 files has an unfinished last line" in said
 
 
 async def test_the_page_of_a_step_says_why(datasette):

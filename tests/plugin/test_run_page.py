@@ -180,7 +180,7 @@ async def test_thousands_of_equal_problems_hide_no_other_and_no_file(tmp_path):
     assert "Problems while reading 30,001 problems ·" in words(page)
     assert "the first of 30,000 like this" in words(below)
     assert words(below).count("not readable") == 2
-    assert "ends in the middle of a line, which is read when it is complete" in words(below)
+    assert "has an unfinished last line, which is read when it is complete" in words(below)
     [address] = links(below, "30,000 like this")
     assert {row["shard_id"] for row in await table_rows_of(datasette, address)} == {1}
 
@@ -237,7 +237,7 @@ async def test_a_file_that_ends_in_the_middle_of_a_line_is_told_with_the_problem
     append_torn(run / ALL, record("t1"))
     index(tmp_path / "index.sqlite", run)
     page = words(await get(Datasette([str(tmp_path / "index.sqlite")]), PAGE))
-    assert "No problem in what was read; 1 of 1 file ends in the middle of a line, of step 1." in page
+    assert "No problem in what was read; 1 of 1 file has an unfinished last line, of step 1." in page
     assert "Every line of every file was read." not in page
 
 

@@ -16,14 +16,14 @@ from tests.plugin.conftest import get
 from tests.plugin.html import links, table_rows, words
 
 TRACES = "rollouts/step_{}/{}/all/traces.jsonl"
-UNREAD = "1 problem; 1 of 2 files could not be read; 1 of 2 trajectories cannot be opened"
+UNREAD = "1 of 2 files could not be read; 1 of 2 trajectories cannot be opened"
 MARKS = {
     (1, "train"): "1 problem",
     (2, "train"): UNREAD,
     (2, "eval"): "",
-    (3, "train"): "1 of 1 file ends in the middle of a line",
+    (3, "train"): "1 of 1 file has an unfinished last line",
     (4, "train"): "1 of 1 file is empty",
-    (5, "train"): "1 problem; 1 of 1 file could not be read",
+    (5, "train"): "1 of 1 file could not be read",
 }
 
 
@@ -72,7 +72,7 @@ async def test_a_mark_leads_to_the_problems_of_its_step_or_to_its_files(database
     datasette = Datasette([str(database)])
     page = await get(datasette, "/-/rltracer/x/run/1")
     leads = {mark: links(page, mark)[0] for mark in MARKS.values() if mark}
-    of_files = {"1 of 1 file ends in the middle of a line": "waiting", "1 of 1 file is empty": "complete"}
+    of_files = {"1 of 1 file has an unfinished last line": "waiting", "1 of 1 file is empty": "complete"}
     for mark, state in of_files.items():
         [file] = await table(datasette, leads[mark])
         assert (file["state"], file["step"] in (3, 4)) == (state, True)
@@ -91,7 +91,7 @@ async def table(datasette: Datasette, address: str) -> list[dict[str, Any]]:
 
 def test_the_terminal_says_of_a_step_that_some_files_may_hold_it(database: Path) -> None:
     said = rltracer("inspect", database, "--step", "3").stderr
-    assert "1 of 2 files that may hold it ends in the middle of a line: " in said
+    assert "1 of 2 files that may hold it has an unfinished last line: " in said
 
 
 @pytest.mark.asyncio

@@ -96,8 +96,8 @@ AMISS = [
     ),
     (with_a_bad_line, "train", f"{NOT_ALL} 1 problem.", "read to the end 1 problem", None),
     (
-        in_the_middle_of_a_line, "train", f"{NOT_ALL} 1 of 1 file ends in the middle of a line.",
-        "1 of 4 files ends in the middle of a line, of step 2", None,
+        in_the_middle_of_a_line, "train", f"{NOT_ALL} 1 of 1 file has an unfinished last line.",
+        "1 of 4 files has an unfinished last line, of step 2", None,
     ),
     (
         emptied, "train", f"{NONE}: it is empty. All problems of the run", "1 of 4 files is empty, of step 2",
