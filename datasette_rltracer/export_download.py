@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from datasette.utils.asgi import BadRequest, Forbidden, Request, Response
+from datasette.utils.asgi import Forbidden, Request, Response
 
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
 from rltracer_sqlite.index.database import IndexFileError
@@ -14,7 +14,7 @@ from rltracer_sqlite.roots import RootNotAllowed
 from rltracer_sqlite.sources.base import SourceError
 
 from .bounds import gates
-from .export_options import preferences, refuse_unknown
+from .export_options import Refused, preferences, refuse_unknown
 from .export_rows import may_read, run_specs
 from .stream import StreamingResponse, Visitor, VisitorLeft
 
@@ -69,7 +69,7 @@ def refusal(error: BaseException) -> Response:
     if isinstance(error, RootNotAllowed):
         raise Forbidden(str(error)) from None
     if isinstance(error, ExportError):
-        raise BadRequest(str(error)) from None
+        raise Refused(str(error)) from None
     if isinstance(error, (SourceError, IndexFileError, OSError)):
         return Response.text(f"{error}\n", status=409, headers={"x-content-type-options": "nosniff"})
     raise error

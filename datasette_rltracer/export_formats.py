@@ -14,7 +14,7 @@ from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 from .bounds import Busy
 from .edge import come_again, within
 from .export_download import download
-from .export_options import MODES, TABLES
+from .export_options import MODES, TABLES, Refused, in_address_words
 from .export_page import form_page
 from .indexes import is_known_index, is_rollout_index
 
@@ -42,7 +42,8 @@ def _renderer(mode: str) -> Callable[..., Awaitable[Response]]:
             return await within(datasette, database, download(datasette, request, database, table, mode))
         except BadRequest as error:
             if "text/html" not in (request.headers.get("accept") or ""):
-                raise
+                # A program sees nothing but its address.
+                raise BadRequest(in_address_words(str(error))) if isinstance(error, Refused) else error from None
             # A person gets the form as it was filled in, and the reason.
             return await form_page(datasette, request, database, table, str(error), 400)
         except Busy as error:

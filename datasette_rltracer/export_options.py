@@ -79,13 +79,33 @@ OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"
 OFF = ("", "0", "off", "false")
 
 
-def in_form_words(sentence: str) -> str:
-    """Return a sentence of the library with its names of preferences as the form calls what sets them."""
-    keys = {name: key for key, (name, _) in NUMBERS.items()}
-    keys |= {name: key for names in (BOUNDS, SWITCHES) for key, name in names.items()}
+# What sets a preference in an address, by its name in the library.
+KEYS = {
+    **{name: key for key, (name, _) in NUMBERS.items()},
+    **{name: key for names in (BOUNDS, SWITCHES) for key, name in names.items()},
+}
+
+
+class Refused(BadRequest):
+    """An export that the library refuses, in its words."""
+
+
+def in_address_words(sentence: str) -> str:
+    """Return a sentence of the library with its names of preferences as an address has them."""
 
     def called(name: str, value: str) -> str | None:
-        key = keys.get(name, "")
+        if (key := KEYS.get(name)) is None:
+            return None
+        return f"{key}={value or 1}" if value or key in SWITCHES else key
+
+    return renamed(sentence, called)
+
+
+def in_form_words(sentence: str) -> str:
+    """Return a sentence of the library with its names of preferences as the form calls what sets them."""
+
+    def called(name: str, value: str) -> str | None:
+        key = KEYS.get(name, "")
         if key not in LABELS:
             return None
         return f'{"the box " * (key in SWITCHES)}"{LABELS[key]}{": " * bool(value)}{value}"'
@@ -119,7 +139,7 @@ def preferences(request: Request, mode: str) -> ExportPreferences:
         values["include_tools"] = (args.get("_no_tools") or "") in OFF
         return ExportPreferences(mode=mode, rl_from_trace=True, **values)
     except ExportError as error:
-        raise BadRequest(str(error)) from None
+        raise Refused(str(error)) from None
 
 
 async def refuse_unknown(datasette: Datasette, request: Request, database: str, table: str) -> None:

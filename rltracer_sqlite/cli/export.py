@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ..export.exporter import ExportResult, TraceDataExporter
     from ..export.runs import TraceRunSpec
     from ..sources.places import Root
+
+FIELD_FILTER = re.compile(r"\bthe field filter (\S+)")
 
 
 @click.command(context_settings=CONTEXT)
@@ -241,6 +244,7 @@ def _with_options(sentence: str) -> str:
     from ..export.settings import renamed
 
     options = {param.name: param.opts[-1 if param.name == "output" else 0] for param in command.params}
+    sentence = FIELD_FILTER.sub(r"--field '\1'", sentence)
     return renamed(sentence, lambda name, value: f"{options[name]} {value}".strip() if name in options else None)
 
 

@@ -11,7 +11,7 @@ from datasette import hookimpl
 from datasette.app import Datasette
 from datasette.plugins import pm
 
-from datasette_rltracer.export_options import in_form_words
+from datasette_rltracer.export_options import in_address_words, in_form_words
 from tests.export_runs import uids
 from tests.indexing import rows
 
@@ -110,10 +110,27 @@ async def test_the_menu_of_a_table_leads_to_the_form_with_its_filters(datasette:
 )
 async def test_what_cannot_be_exported_is_a_400(datasette: Datasette, query: str, sentence: str) -> None:
     response = await get(datasette, f"/run/trajectories.sft?{query}", 400)
-    assert sentence in unescape(response.text)
+    assert in_address_words(sentence) in unescape(response.text)
     page = await get(datasette, f"/-/rltracer/run/export?_preview=sft&{query}", 400)
     assert in_form_words(sentence) in unescape(page.text)
     assert "Download SFT conversations" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("_per_prompt=0", "_per_prompt is 0: a limit is a whole number from 1 on."),
+        (
+            "_min_pass_rate=0.9&_max_pass_rate=0.1",
+            "_min_pass_rate 0.9 is above _max_pass_rate 0.1: no prompt can be between",
+        ),
+        ("_target=99&_unique_prompts=1", "leave out _unique_prompts=1"),
+    ],
+)
+async def test_a_program_is_told_of_what_it_can_set_in_its_address(
+    datasette: Datasette, query: str, sentence: str
+) -> None:
+    assert sentence in unescape((await get(datasette, f"/run/trajectories.sft?{query}", 400)).text)
 
 
 @pytest.mark.parametrize(
