@@ -22,5 +22,6 @@ class Options:
     fts: bool
     rebuild: bool
     quiet: bool
+    progress: bool
     jobs: int | None
     executor: str | None

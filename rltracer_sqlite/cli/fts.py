@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import run
+from . import options, run
 from .places import FILE
+from .progress import ProgressBar, refuse_both
 from .say import say
 
 if TYPE_CHECKING:
     from ..search import TextRefreshed
-    from ..search.refresh import Progress
 
 WAIT_SECONDS = 30.0
+READING_TEXTS = "texts"
 
 
 @click.command("fts", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("database", type=FILE)
 @click.option("--rebuild", is_flag=True, help="Build it anew, for example after files were rewritten.")
 @click.option("--remove", is_flag=True, help="Take it out of the index again.")
+@options.progress
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
+def command(database: Path, rebuild: bool, remove: bool, progress: bool, quiet: bool) -> None:
     """Make the prompts and messages of an index searchable, or bring its full text up to date.
 
     Reads the records of all trajectories once; run it again after indexing, and only what is new is read. DATABASE
@@ -43,6 +45,7 @@ def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
 
     if rebuild and remove:
         raise click.UsageError("--rebuild and --remove ask for different things: give one of them.")
+    refuse_both(quiet, progress)
     open_index(database).close()  # refuse what is no index before it is opened for writing
     with WriterLock(database, "building the full text", wait=WAIT_SECONDS):
         connection = open_for_writing(database)
@@ -51,8 +54,8 @@ def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
                 remove_text(connection)
                 connection.execute("vacuum")
                 return
-            with TextProgress(quiet) as progress:
-                done = refresh_text(connection, Roots.for_database(database), progress, rebuild)
+            with ProgressBar(READING_TEXTS, quiet, progress) as told:
+                done = refresh_text(connection, Roots.for_database(database), told, rebuild)
         finally:
             finish_writing(connection)
     if not quiet:
@@ -66,27 +69,6 @@ def command(database: Path, rebuild: bool, remove: bool, quiet: bool) -> None:
 def main() -> None:
     """Run `rltracer fts`."""
     run(command)
-
-
-class TextProgress:
-    """A bar on a terminal, nothing in a pipe or with --quiet."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.shown = not quiet and sys.stderr.isatty()
-
-    def __enter__(self) -> Progress | None:
-        return self._update if self.shown else None
-
-    def _update(self, read: int, total: int) -> None:
-        from ..amounts import size
-
-        share = read / total if total else 1.0
-        text = f"\rreading texts [{'#' * int(30 * share):<30}] {size(read)} of {size(total)}"
-        click.echo(text[:79].ljust(79), err=True, nl=False)
-
-    def __exit__(self, *error: object) -> None:
-        if self.shown:
-            click.echo("\r" + " " * 79 + "\r", err=True, nl=False)
 
 
 def say_unreadable(done: TextRefreshed) -> None:

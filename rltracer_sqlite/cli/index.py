@@ -14,8 +14,9 @@ import click
 
 from . import CONTEXT, run
 from .numbers import parse_range
-from .options import every
+from .options import every, progress
 from .places import DATABASES, FILE, RUN, TOKENIZER, refuse_output
+from .progress import refuse_both
 from .visible import printable
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 )
 @click.option("--watch", is_flag=True, help="Go on reading what is written, until it is stopped (Ctrl-C).")
 @every("the runs")
+@progress
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option(
     "--jobs",
@@ -97,6 +99,7 @@ def command(
 
     if others["name"] and len(runs) > 1:
         raise click.UsageError("--name names one run; index several runs one after the other.")
+    refuse_both(others["quiet"], others["progress"])
     _refuse_swapped(database, runs)
     refuse_output(database)
     options = Options(

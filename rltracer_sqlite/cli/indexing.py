@@ -142,7 +142,7 @@ def _index_found(
     try:
         faults = _index_each(connection, sources, options, results, shown)
         if options.fts and results:
-            _make_searchable(connection, shown, options.quiet)
+            _make_searchable(connection, shown, options)
         if not options.quiet and results:
             say(summary(connection, results, time.perf_counter() - started, shown, options))
         for done in results:
@@ -208,7 +208,7 @@ def _index_run(connection: sqlite3.Connection, source: Source, root: Root, optio
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run, naming, set_success
     from .asked_rule import AskedRule
-    from .report import ProgressBar
+    from .progress import ProgressBar
 
     told = naming(connection, root, options.name)
     run_id = ensure_run(connection, source, root, options.name)
@@ -218,7 +218,7 @@ def _index_run(connection: sqlite3.Connection, source: Source, root: Root, optio
         set_success(connection, run_id, *options.rule)  # nothing is read that would say whether it scores anything
     elif options.rule:
         asked = AskedRule(connection, run_id, options.rule, shown)
-    with ProgressBar(root, options.quiet) as progress:
+    with ProgressBar(root.name or str(root), options.quiet, options.progress) as progress:
         done = refresh_run(
             connection, source, root, run_id, options.steps, options.discover, progress,
             processes=options.jobs, executor=options.executor,
@@ -236,13 +236,15 @@ def found_tokenizer(place: str) -> str:
     return str(Path(place).expanduser().absolute())
 
 
-def _make_searchable(connection: sqlite3.Connection, database: Path, quiet: bool) -> None:
+def _make_searchable(connection: sqlite3.Connection, database: Path, options: Options) -> None:
     from ..roots import Roots
     from ..search import refresh_text
-    from .fts import say_unreadable, text_report
+    from .fts import READING_TEXTS, say_unreadable, text_report
+    from .progress import ProgressBar
 
-    done = refresh_text(connection, Roots.for_database(database))
-    if not quiet:
+    with ProgressBar(READING_TEXTS, options.quiet, options.progress) as progress:
+        done = refresh_text(connection, Roots.for_database(database), progress)
+    if not options.quiet:
         say(text_report(done, database))
     say_unreadable(done)
 

@@ -50,3 +50,6 @@ def one_run(which: str) -> Callable[[Any], Any]:
 
 split = click.option("--split", help="Only this split, for example train or eval.")
 env = click.option("--env", help="Only this environment.")
+progress = click.option(
+    "--progress", is_flag=True, help="Say on stderr every half minute how much is read, also in a pipe or a log."
+)

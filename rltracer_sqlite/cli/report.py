@@ -1,4 +1,4 @@
-"""What indexing tells: the progress bar, the summary, and what was found where nothing was."""
+"""What indexing tells: the summary, and what was found where nothing was."""
 
 from __future__ import annotations
 
@@ -8,40 +8,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from ..amounts import plural, ranges, size
 from .say import say
-from .visible import in_line, printable
+from .visible import in_line
 
 if TYPE_CHECKING:
-    from ..index.refresh import Progress, Refreshed
-    from ..sources.places import Root
+    from ..index.refresh import Refreshed
     from .asked import Options
 
 MAX_ASIDE = 10
 OWN_TOKENIZERS = ("tokenizer/tokenizer.json", "tokenizer.json")  # where a run may keep its tokenizer
-
-
-class ProgressBar:
-    """A bar on a terminal, nothing in a pipe or with --quiet: `with ProgressBar(...) as progress:`."""
-
-    def __init__(self, root: Root, quiet: bool) -> None:
-        self.shown = not quiet and sys.stderr.isatty()
-        self.label = printable(root.name or str(root))[:30]
-
-    def __enter__(self) -> Progress | None:
-        return self._update if self.shown else None
-
-    def _update(self, read: int, total: int) -> None:
-        width, share = 30, min(read / total, 1.0) if total else 1.0
-        filled = "#" * int(width * share)
-        text = f"{self.label} [{filled:<{width}}] {size(read)} of {size(total)}"
-        click.echo("\r" + text[:79].ljust(79), err=True, nl=False)
-
-    def __exit__(self, *error: object) -> None:
-        if self.shown:
-            click.echo("\r" + " " * 79 + "\r", err=True, nl=False)
 
 
 def summary(

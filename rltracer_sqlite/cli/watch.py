@@ -38,7 +38,7 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
         text = _text_follower(database) if options.fts else None
         with Watch(database, runs, text, options.jobs, options.executor) as watch:
             status.say(f"Watching; stop with Ctrl-C. Look at it with: datasette {database}" if status.is_shown else "")
-            progress, told = _progress(status, stopping), Told(watch.first_id, _gone(watch.connection))
+            progress, told = _progress(status, stopping, options), Told(watch.first_id, _gone(watch.connection))
             while not stopping.is_asked:
                 try:
                     look = watch.look(progress)
@@ -144,12 +144,17 @@ def _text_follower(database: Path) -> TextRefresh:
     return text_follower(lambda: Roots.for_database(database))
 
 
-def _progress(status: Status, stopping: Stopping) -> Progress:
+def _progress(status: Status, stopping: Stopping, options: Options) -> Progress:
     from ..amounts import size
+    from .progress import progress_lines
+
+    in_lines = progress_lines("watching") if options.progress and not status.is_shown else None
 
     def progress(read: int, total: int) -> None:
         stopping.check()
         status.show(f"reading {size(read)} of {size(total)}")
+        if in_lines:
+            in_lines(read, total)
 
     return progress
 
