@@ -84,7 +84,7 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     from ..comparison import DERIVED
     from ..sources.numbering import numbered
 
-    step, split = _value(facts.get("step")), _value(facts.get("split"))
+    step, split = _value(facts.get("step")), facts.get("split") or "split not recorded"
     yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
     if row["prompt_id"] is not None:
         at_step = "" if row["step"] is None else f" --step {row['step']}"
