@@ -61,7 +61,7 @@ def test_what_is_alike_is_told_once_with_its_first_place(database: Path, monkeyp
         f"{file} line {last[0]:,}: {last[1]}",
         "validated.jsonl: left aside: results of validating an environment, not rollouts",
         f"{TRACES.format(3)}: has vanished; 1 trajectory was in it alone and stays, flagged as gone",
-        f"{TRACES.format(2)} line 2: has an unfinished last line, which is read when it is complete",
+        f"{TRACES.format(2)} line 2: unfinished, and read when it is complete",
         "Each problem is a row of the table problems, and a line with --json:",
         f"  sqlite3 {database} 'select * from problems'",
         f"{MANY + 2:,} problems; 1 file is left aside; 1 file is gone; 1 file has an unfinished last line",
@@ -143,7 +143,7 @@ def test_of_many_files_in_a_state_the_first_are_listed(tmp_path: Path) -> None:
         write(run / TRACES.format(step), "{")
     indexed(tmp_path / "x.sqlite", run)
     lines = " ".join(listed(tmp_path / "x.sqlite", "--problems"))
-    assert lines.count("has an unfinished last line") == 20
+    assert lines.count("unfinished, and read when it is complete") == 20
     assert lines.endswith(
         "5 more files like this: state 'waiting' in the table shards 0 problems; 25 files have an unfinished last line"
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MOST_OF_A_FILE = 20  # kinds of problems
 MOST_FILES = 20  # in one state
 LONGEST = 2_000  # characters of one problem; an index of ours has some hundred
+UNFINISHED = "unfinished, and read when it is complete"  # a line
 CALLED = {  # one and several files in a state, as the last line counts them
     "waiting": ("file has an unfinished last line", "files have an unfinished last line"),
     "gone": ("file is gone", "files are gone"),
@@ -123,8 +124,8 @@ def _of_file(before: str, kinds: Sequence[Row]) -> Iterator[str]:
 
 def _in_state(before: str, state: str, files: Sequence[Row]) -> Iterator[str]:
     for file in files[:MOST_FILES]:
-        line = f" line {file['line']:,}" if file["line"] else ""
-        yield from _line(f"{before}{in_line(file['path'])}{line}: {file['reason']}")
+        said = f" line {file['line']:,}: {UNFINISHED}" if file["line"] else f": {file['reason']}"
+        yield from _line(f"{before}{in_line(file['path'])}{said}")
     if more := len(files[MOST_FILES:]):
         yield from _line(f"{before}{plural(more, 'more file')} like this: state {state!r} in the table shards")
 

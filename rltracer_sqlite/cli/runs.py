@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ..index.queries import Run
     from ..sources.places import Root
 
-SHORTEST_NAME, LONGEST_NAME = 10, 20
+SHORTEST_NAME, LONGEST_NAME = 10, 40
+LONGEST_SPLIT = 20
 LONGEST_STEPS = 12
 MOST_TOLD = 4  # success rules or systems of the runs
 FOR_PEOPLE = ("success_path", "rule", "unscored_envs")  # what JSON does not have of a run
@@ -133,7 +134,7 @@ def _success(fact: dict[str, Any]) -> str:
 
 def _rates(fact: dict[str, Any]) -> str:
     """Return how a run fares: how many of its split are scored, their pass rate, and the mean reward."""
-    split = "" if fact["split"] is None else f"{cut(fact['split'], LONGEST_NAME)}: "
+    split = "" if fact["split"] is None else f"{cut(fact['split'], LONGEST_SPLIT)}: "
     rate = f", pass rate {decimal(fact['pass_rate'])}" if fact["scored"] else ""
     over = f" over {plural(fact['rewarded'], 'trajectory')}" if rewards_differ(fact) else ""
     reward = f", mean reward {decimal(fact['reward_mean'])}{over}" if fact["rewarded"] else ", no reward"
