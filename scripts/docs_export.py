@@ -20,6 +20,7 @@ OTHERWISE = {
     "--no-tools": "`include_tools=False`",
     "--dry-run": "`TraceDataExporter.inspect()`",
     "--ids": "`TraceRunSpec(ids=[…])`",
+    "--progress": "`TraceDataExporter(runs, progress=…)`, a function",
     "-o": "`TraceDataExporter.write(path)`",
 }
 

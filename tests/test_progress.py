@@ -44,11 +44,13 @@ def test_a_pipe_gets_lines_only_where_they_are_asked_for(
         assert lines[0].startswith("run: ")
         assert lines[-1].startswith("texts: ")
         assert rltracer("fts", tmp_path / "x.sqlite", "--rebuild", *asked).stderr.endswith(" read\n")
+        export = rltracer("export", tmp_path / "x.sqlite", "--acceptance", "any", "-o", tmp_path / "x.jsonl", *asked)
+        assert "Writing rows: 2 of 2\n" in export.stderr
     assert " read\n" not in told.stdout
 
 
-@pytest.mark.parametrize("command", ["index", "fts"])
+@pytest.mark.parametrize("command", ["index", "fts", "export"])
 def test_quiet_and_progress_are_refused(run: Path, tmp_path: Path, command: str) -> None:
     asked = (tmp_path / "x.sqlite", "--quiet", "--progress")
-    done = indexed(*asked, run) if command == "index" else rltracer("fts", *asked)
+    done = indexed(*asked, run) if command == "index" else rltracer(command, *asked)
     assert "--quiet and --progress ask for different things" in sentence(done, 2)

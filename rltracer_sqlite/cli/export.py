@@ -18,6 +18,7 @@ from .export_options import preferences, run_specs
 from .funnel import clear_progress, funnel_report, progress_line
 from .ids import IdFile
 from .places import FILE, OUTPUT, RUN
+from .progress import refuse_both
 from .say import say
 from .visible import printable
 
@@ -142,8 +143,11 @@ FIELD_FILTER = re.compile(r"\bthe field filter (\S+)")
 @click.option("--no-tools", is_flag=True, help="Leave the tool definitions out.")
 @click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords of known shapes.")
 @click.option("--distinct", is_flag=True, help="Leave out rows of the same content as one before.")
+@options.progress
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: bool, **options: Any) -> None:
+def command(
+    runs: tuple[Root, ...], output: Path | None, dry_run: bool, progress: bool, quiet: bool, **options: Any
+) -> None:
     """Write training data from indexed trajectories.
 
     DB is an index made by rltracer-index. RUN is a run's folder or URL; it is indexed into your cache folder first, the
@@ -160,6 +164,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
       sqlite3 run.sqlite 'select id from trajectories where turns > 3' |
         rltracer export run.sqlite --ids - --acceptance any -o long.jsonl
     """
+    refuse_both(quiet, progress)
     _refuse_unmeant(runs, output, dry_run, options)
     from ..export.exporter import TraceDataExporter
     from ..export.write import refuse_name
@@ -168,7 +173,7 @@ def command(runs: tuple[Root, ...], output: Path | None, dry_run: bool, quiet: b
         if output is not None:
             refuse_name(output)
         specs = run_specs(runs, options)
-        exporter = TraceDataExporter(specs, preferences(options), None if quiet else progress_line())
+        exporter = TraceDataExporter(specs, preferences(options), None if quiet else progress_line(progress))
     if dry_run:
         _dry_run(exporter, specs)
     else:

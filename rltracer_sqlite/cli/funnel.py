@@ -9,6 +9,7 @@ import click
 
 from ..amounts import listed, plural
 from .previews import names_apart
+from .progress import now_and_then
 from .visible import in_line
 
 if TYPE_CHECKING:
@@ -56,9 +57,11 @@ def _by_run(told: dict[str, Any]) -> str:
     return f"{'Rows' if 'row_count' in told else 'Selected'} by run: {listed(names, MOST_COLUMNS)}."
 
 
-def progress_line() -> Progress | None:
+def progress_line(lines: bool) -> Progress | None:
+    """Return what shows on a terminal how far an export is; elsewhere nothing, or lines where these are asked for."""
     if not sys.stderr.isatty():
-        return None
+        tell = now_and_then()
+        return (lambda doing, done, total: tell(f"{doing}: {done:,} of {total:,}")) if lines else None
 
     def show(doing: str, done: int, total: int) -> None:
         if not total:

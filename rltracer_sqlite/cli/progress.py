@@ -50,15 +50,20 @@ class ProgressBar:
 
 
 def progress_lines(label: str, seconds: Callable[[], float] = time.monotonic) -> Progress:
-    """Return what says on stderr how far it is, a line every half minute at most, by a clock that never goes back."""
+    """Return what says on stderr now and then how many bytes are read."""
+    tell = now_and_then(seconds)
+    return lambda read, total: tell(f"{label}: {size(read)} of {size(total)} read")
+
+
+def now_and_then(seconds: Callable[[], float] = time.monotonic) -> Callable[[str], None]:
+    """Return what prints a line of a log on stderr, but only every half minute, by a clock that never goes back."""
     said = seconds()
 
-    def progress(read: int, total: int) -> None:
+    def tell(text: str) -> None:
         nonlocal said
         if (now := seconds()) - said >= SECONDS_BETWEEN_LINES:
             said = now
             with where_there_is_room():
-                now_of_day = time.strftime("%Y-%m-%d %H:%M:%S")
-                say(f"{now_of_day} {in_line(label)}: {size(read)} of {size(total)} read", err=True)
+                say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {in_line(text)}", err=True)
 
-    return progress
+    return tell
