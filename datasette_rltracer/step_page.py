@@ -62,6 +62,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         **buckets_context(buckets, selection, here),
         "live": live,
         **_files_context(troubled.rows, states.rows, bool(about["trajectories"])),
+        "within": [*selection.fixed, *(pair for pair in selection.chosen if pair[0] == "split")],
         "problems_url": f"{run_url(datasette, database, run)}#problems",
         "gone": gone.first(trajectories=0, files=0),
         "groups": described_groups(datasette, database, selection, groups.rows),
@@ -105,7 +106,8 @@ def _step_context(
         "splits": splits,
         "split": chosen.get("split"),
         "step_kind": row["step_kind"],
-        **{name: sum(one[name] or 0 for one in splits) for name in ("trajectories", "truncated", "errors")},
+        "trajectories": sum(one["trajectories"] or 0 for one in splits),
+        **{name: _total([one[name] for one in splits]) for name in ("truncated", "errors")},
         "all_trajectories": sum(one["trajectories"] or 0 for one in rows),
         "unread": any(one["indexed_at"] is None for one in splits),
         **beside,
@@ -117,6 +119,12 @@ def _step_context(
         ),
         "trajectories_url": table_url(datasette, database, "trajectories", (), run_id=run, step=step, **chosen),
     }
+
+
+def _total(counts: list[int | None]) -> int | None:
+    """Return what the counts of splits come to; None where none of them records what is counted."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _files_context(

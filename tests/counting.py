@@ -17,7 +17,7 @@ KEPT = """
 """
 PLAIN = """
     select step, split, count(*), count(distinct prompt_group_id), count(success), ifnull(sum(success), 0),
-        ifnull(sum(truncated), 0), ifnull(sum(ok = 0 or error_type is not null), 0), avg(reward),
+        sum(truncated), sum(ok = 0 or error_type is not null), avg(reward),
         avg(completion_tokens), avg(turns), avg(reward * reward)
     from trajectories group by run_id, step, split order by step, split
 """

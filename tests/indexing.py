@@ -100,6 +100,16 @@ TAKEN_OUT = {
     """,
     "m004_run_problems": "drop view run_problems;",
     "m005_rewarded_steps": "alter table steps drop column rewarded;",
+    "m006_unrecorded": "".join(
+        f"""
+        create table kept as select id, ifnull({column}, 0) as counted from steps;
+        alter table steps drop column {column};
+        alter table steps add column {column} integer not null default 0;
+        update steps set {column} = counted from kept where kept.id = steps.id;
+        drop table kept;
+        """
+        for column in ("truncated", "errors")
+    ),
 }
 
 

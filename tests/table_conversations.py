@@ -130,7 +130,7 @@ def roll_agentic(root: Path) -> list[Row]:
         "episode_id": "t0",
         "stop_condition": "FINISH",
         "tool_calls": 1,
-        "ok": None,
+        "ok": 1,
     }
     return [Row(messages, 1.0, 6, "eval", more=facts), Row(said(BAD), 0.0, 6, "eval", more={"episode_id": "t1"})]
 

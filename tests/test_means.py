@@ -37,7 +37,7 @@ ROW = st.fixed_dictionaries(
         "rewards.form.score": st.sampled_from([None, 0.25, 0.5]),
         "completion_tokens": st.sampled_from([None, 10, 900]),
         "truncated": st.sampled_from([None, 0, 1]),
-        "ok": st.sampled_from([0, 1]),
+        "ok": st.sampled_from([None, 0, 1]),
         "error_type": st.sampled_from([None, None, "Timeout"]),
     }
 )
@@ -74,7 +74,7 @@ def is_plain(connection: sqlite3.Connection, fact: dict[str, Any], where: str = 
         "reward_mean": "avg(reward)", "rewarded": "count(reward)", "pass_rate": "avg(success)",
         "scored": "count(success)", "trajectories": "count(*)", "successes": "ifnull(sum(success), 0)",
         "tokens_mean": "avg(completion_tokens)",
-        "truncated": "ifnull(sum(truncated), 0)", "errors": "ifnull(sum(ok = 0 or error_type is not null), 0)",
+        "truncated": "sum(truncated)", "errors": "sum(ok = 0 or error_type is not null)",
     }  # fmt: skip
     for name in expressions.keys() & fact.keys():
         expected = plain(connection, expressions[name], where, **given)

@@ -125,7 +125,9 @@ FIELD_FILTER = re.compile(r"\bthe field filter (\S+)")
 )
 @click.option("--seed", type=int, default=17, show_default=True)
 @click.option("--effective-only", is_flag=True, help="Only what was part of a training batch.")
-@click.option("--no-truncated", "drop_truncated", is_flag=True, help="Drop what a limit cut off.")
+@click.option(
+    "--no-truncated", "drop_truncated", is_flag=True, help="Drop what a limit cut off; keep what does not record it."
+)
 @click.option("--keep-errors", "keep_generation_errors", is_flag=True, help="Keep what an error ended.")
 @click.option("--no-scoring-errors", "drop_scoring_errors", is_flag=True, help="Drop what could not be scored.")
 @click.option(

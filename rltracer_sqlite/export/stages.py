@@ -26,7 +26,7 @@ STAGES = {
     "file present": "those whose file has not vanished since it was indexed, and can be read",
     "sampled without an error": "those with an answer, whose sampling no error ended",
     "scored without an error": "those during whose scoring no error came",
-    "not truncated": "those that no limit cut off",
+    "not truncated": "those that no limit cut off, or that do not record it",
     "effective": "those that were part of a training batch",
     "well formed": "those whose record can be made training data",
     "per prompt": "the quota of each prompt in each window",

@@ -100,7 +100,27 @@ def _make(connection: sqlite3.Connection, *beginnings: str) -> None:
             connection.execute(statement)
 
 
-HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps]
+def m006_unrecorded(connection: sqlite3.Connection) -> None:
+    """Let the counts of a step be null where no trajectory records what they count, as the sums behind curves know."""
+    columns = {row[1]: row[3] for row in connection.execute("pragma table_xinfo(steps)")}
+    for column, name in (("truncated", "truncated"), ("errors", "error")):
+        if not columns[column]:
+            continue  # a new index has it so from the start
+        connection.execute(f"alter table steps drop column {column}")
+        connection.execute(f"alter table steps add column {column} integer")
+        connection.execute(
+            f"""
+            update steps set {column} = summed.total from (
+                select run_id, step, split, cast(sum(total) as integer) as total
+                from step_values where name = ? group by run_id, step, split
+            ) summed
+            where summed.run_id = steps.run_id and summed.step is steps.step and summed.split is steps.split
+            """,
+            (name,),
+        )
+
+
+HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps, m006_unrecorded]
 
 
 def create(connection: sqlite3.Connection) -> None:

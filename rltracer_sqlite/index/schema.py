@@ -50,8 +50,8 @@ create table steps (
     reward_std real,                   -- population standard deviation of the total reward
     tokens_mean real,                  -- mean of the completion tokens, where recorded
     turns_mean real,                   -- mean number of assistant turns
-    truncated integer not null default 0,     -- trajectories cut off by a limit
-    errors integer not null default 0,        -- trajectories that ended with an error
+    truncated integer,                 -- trajectories cut off by a limit; null: none records whether it was
+    errors integer,                    -- trajectories that ended with an error; null: none records whether it did
     indexed_at text                    -- when the step was last read, UTC; null: discovered, but not read yet
 ) strict;
 

@@ -96,8 +96,8 @@ def write_step(connection: sqlite3.Connection, run_id: int, key: StepKey, sums: 
         where {where} and ifnull(split, '') = ifnull(?, '') and (trajectories > 0 or ?)
         """,
         (utc_now(), *sums[1:4], sums.values["reward"][0], sums.mean("reward"), _deviation(sums),
-         sums.mean("completion_tokens"), sums.mean("turns"), sums.values["truncated"][1] or 0,
-         sums.values["error"][1] or 0, run_id, *key, sums.trajectories),
+         sums.mean("completion_tokens"), sums.mean("turns"), sums.values["truncated"][1],
+         sums.values["error"][1], run_id, *key, sums.trajectories),
     )  # fmt: skip
     # A step that was discovered by its folder gets the split of its records when it is read.
     connection.execute(

@@ -163,7 +163,9 @@ def _count_tokens(entry: Entry, trace: Record, nodes: list[Node]) -> None:
     entry.completion_tokens = integer(sum(sampled)) if sampled else trace.num_output_tokens
     entry.prompt_tokens = _first(entry.prompt_tokens, trace.num_input_tokens)
     last = (trace.calls or nodes)[-1:]
-    entry.truncated = int(entry.stop_condition in LIMITS or (bool(last) and last[0].finish_reason == "length"))
+    finished = last[0].finish_reason if last else None
+    if entry.stop_condition is not None or finished is not None:
+        entry.truncated = int(entry.stop_condition in LIMITS or finished == "length")
 
 
 def _recorded_split(trace: Record, outer: Record, info: dict[str, Any], shard: Shard) -> str | None:

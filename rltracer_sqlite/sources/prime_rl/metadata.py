@@ -91,7 +91,10 @@ def _truncated(trace: dict[str, Any], holders: list[dict[str, Any]]) -> bool | N
     recorded, stop = trace.get("is_truncated"), trace.get("stop_condition")
     if isinstance(recorded, bool) or not isinstance(trace.get("nodes"), list):
         return recorded if isinstance(recorded, bool) else None
-    return (isinstance(stop, str) and stop in LIMITS) or "length" in [one.get("finish_reason") for one in holders[-1:]]
+    finished = holders[-1].get("finish_reason") if holders else None
+    if not isinstance(stop, str) and not isinstance(finished, str):
+        return None
+    return (isinstance(stop, str) and stop in LIMITS) or finished == "length"
 
 
 def _spoken(trace: dict[str, Any], sampled_only: bool = False) -> list[dict[str, Any]]:

@@ -128,6 +128,8 @@ def _fill(entry: Entry, values: RoleValues) -> None:
     entry.ok = flag(values.get("ok"))
     if error:
         entry.error_type, entry.ok = _error_type(error), 0
+    elif entry.ok is None and values.is_recorded("error"):
+        entry.ok = 1  # a row that has the column and nothing in it had no error
     for name in ("prompt_tokens", "completion_tokens", "policy_version"):
         setattr(entry, name, values.integer_at(name))
     entry.started_at, entry.seconds = values.number_at("started_at"), values.number_at("seconds")

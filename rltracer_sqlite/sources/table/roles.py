@@ -40,6 +40,11 @@ class RoleValues:
             value = found["part"] if found else None
         return role.values.get(str(value), value) if role.values else value
 
+    def is_recorded(self, name: str) -> bool:
+        """Say whether the row has a column for a role, also where nothing is in it."""
+        role = self.shape.roles.get(name)
+        return role is not None and any(self.row.has_place(column) for column in role.columns)
+
     def number(self, role: Role, name: str) -> float | None:
         value = self.resolve(role)
         if isinstance(value, str):

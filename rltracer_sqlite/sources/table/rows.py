@@ -46,6 +46,16 @@ class Row:
         """Say whether there is a column of this name, or a value at this path."""
         return path in self.cells or self.get(path) is not None
 
+    def has_place(self, path: str) -> bool:
+        """Say whether there is a column of this name, or a place at this path, whatever is in it."""
+        if path in self.cells:
+            return True
+        outer, _, name = path.rpartition(".")
+        value = self.get(outer) if outer else None
+        if isinstance(value, str):
+            value = json_text(value)
+        return isinstance(value, Mapping) and name in value
+
     def kind(self, name: str) -> str:
         """Return what a cell holds, without decoding it: text, number, boolean, list, object, null or missing."""
         if name not in self.cells:
