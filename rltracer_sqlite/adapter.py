@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
 from threading import RLock
@@ -121,15 +121,29 @@ class IndexedAdapter:
         shards = [shard for shard in self.source.shards(self.rollout_dir) if shard.producer is None]
         steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
         if any(shard.step is None for shard in shards):
-            self._refresh(None)
+            self._refresh(lambda number: number is None)
             steps.update(queries.steps(self.connection, self.run_id))
         return [*sorted(step for step in steps if step is not None), *([None] if None in steps else [])]
 
     def ensure_step_indexed(self, step: int | None) -> None:
         """Read what is new in the shards of a step; None are the trajectories without one."""
-        step = step_number(step)
+        asked = (step_number(step), None)  # what tells no step may hold any
         if self.refreshes:
-            self._refresh(step)
+            self._refresh(lambda number: number in asked)
+
+    def ensure_trajectory_indexed(self, trajectory: int | str) -> None:
+        """See that the index of a run's folder knows a trajectory, by its id or by its recorded one.
+
+        Ids are given as steps are read: where none of those read so far has it, what is new in all others is read.
+        """
+        if self.refreshes and not self._knows(trajectory):
+            self._refresh(lambda number: True)
+
+    def _knows(self, trajectory: int | str) -> bool:
+        with self._lock:
+            if not self.index.exists() or (run_id := self._known_run()) is None:
+                return False
+            return queries.is_trajectory(self.connection, run_id, trajectory)
 
     def list_prompts(self, step: int | None) -> list[tuple[str, int, str]]:
         """Return (key, number of trajectories, preview) of the prompts of a step."""
@@ -233,15 +247,12 @@ class IndexedAdapter:
     ) -> None:
         self.close()
 
-    def _refresh(self, step: int | None) -> None:
+    def _refresh(self, steps: Callable[[int | None], bool]) -> None:
         if not self.rollout_dir.exists():
             raise SourceError(missing(self.rollout_dir))
         with self._lock:
             self.close()
-            asked = (step, None)  # what tells no step may hold any
-            reading = brought_up_to_date(
-                self.index, self.source, self.rollout_dir, "reading a step", steps=lambda number: number in asked
-            )
+            reading = brought_up_to_date(self.index, self.source, self.rollout_dir, "reading a step", steps=steps)
             try:
                 with reading as (_, done):
                     self._run_id = done.run_id
@@ -250,9 +261,17 @@ class IndexedAdapter:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The index, opened for reading when it is first asked for. Raises IndexFileError."""
+        """The index, opened for reading when it is first asked for. Raises IndexFileError.
+
+        Raises SourceError where it is one that is made as the run is read, and nothing has been read.
+        """
         with self._lock:
             if self._connection is None:
+                if self.refreshes and not self.index.exists():
+                    raise SourceError(
+                        f"Nothing of {self.rollout_dir} has been read yet, and ids are given as it is read: "
+                        f"RLTracer.step(N).prompts() reads a step."
+                    )
                 self._connection = open_index(self.index)
                 self._closing = finalize(self, self._connection.close)
             return self._connection

@@ -196,9 +196,14 @@ class RLTracer:
     def trajectory(self, number: int) -> TrajectoryRef:
         """Return a reference to a trajectory by its id, as pages, SQL and the command line show it.
 
-        Its `load` raises LocatorError where the run has no such trajectory.
+        Ids are those of the index. That of a run which was given by its path is in the user's cache folder, and gives
+        them as steps are read: where none of those has this id yet, what is new in all of the run is read. Its `load`
+        raises LocatorError where the run has no such trajectory.
         """
-        return TrajectoryRef(self.adapter, whole_number("a trajectory's id", number))
+        identity = whole_number("a trajectory's id", number)
+        if ensure := getattr(self.adapter, "ensure_trajectory_indexed", None):
+            ensure(identity)
+        return TrajectoryRef(self.adapter, identity)
 
     def hardest_prompts(
         self, limit: int | None = MOST_RANKED, *, split: str | None = None, env: str | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.small_runs import TRACES, make_run
@@ -22,6 +24,19 @@ def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, t
     indexed(tmp_path / "x.sqlite", *runs)
     said = sentence(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", "goo"))
     assert said == "Several trajectories have the id goo: give one by number, 1, 2."
+
+
+@pytest.mark.parametrize("asked", ["17", "uid"])
+def test_a_trajectory_of_a_run_that_was_not_read_is_shown(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setenv("RLTRACER_HOME", str(tmp_path))
+    uid = value(demo / "x.sqlite", "select uid from trajectories where id = 17")
+    shown = rltracer("inspect", demo / "run", "--trajectory", uid if asked == "uid" else asked)
+    assert shown.stdout.startswith(f"trajectory 17 · {uid} ·")
+    assert sentence(rltracer("inspect", demo / "run", "--trajectory", "zz")) == (
+        "The index has no trajectory zz; it has 368, from 1 to 368."
+    )
 
 
 def test_a_trajectory_and_problems_need_no_run(tmp_path: Path) -> None:

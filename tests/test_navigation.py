@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,37 @@ def test_load_reads_only_the_bytes_of_its_record(run: Path, tmp_path: Path, open
     length = trajectory.metadata["locator"]["byte_length"]
     assert opened == [(FILE.format(step=3), 0), (FILE.format(step=3), length)]
     assert (run / FILE.format(step=3)).read_bytes().count(trajectory.raw) == 1
+
+
+def test_an_id_that_no_step_read_so_far_has_is_looked_for_in_all_of_the_run(
+    run: Path, tmp_path: Path, opened: list[tuple[str, int]]
+) -> None:
+    tracer = RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite"))
+    assert tracer.trajectory(5).load().metadata["uid"] == "2-0"
+    opened.clear()
+    assert tracer.trajectory(6).id == 6
+    assert opened == [], "it is known"
+    with pytest.raises(LocatorError, match=r"has no trajectory 13; it has 12, from 1 to 12\."):
+        tracer.trajectory(13).load()
+    append(run / FILE.format(step=4), trace([message("user", "?")], id="late"))
+    assert tracer.trajectory(13).load().metadata["uid"] == "late"
+
+
+def test_ids_are_given_as_steps_are_read(run: Path, tmp_path: Path) -> None:
+    tracer = RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite"))
+    first = tracer.step(3).prompts()[0].trajectory(0)
+    assert (first.id, first.load().metadata["uid"], tracer.trajectory(1).load().metadata["uid"]) == (1, "3-0", "3-0")
+    assert tracer.trajectory(5).load().metadata["uid"] == "1-0"
+    assert first.load().metadata["uid"] == "3-0"
+
+
+def test_a_reference_without_its_index_reads_nothing_since_ids_could_be_others(run: Path, tmp_path: Path) -> None:
+    kept = pickle.dumps(RLTracer(PrimeRLAdapter(run, index_path=tmp_path / "x.sqlite")).trajectory(5))
+    (tmp_path / "x.sqlite").unlink()
+    with pytest.raises(
+        SourceError, match=r"Nothing of .* has been read yet, .* RLTracer\.step\(N\)\.prompts\(\) reads"
+    ):
+        pickle.loads(kept).load()
 
 
 def test_metadata_says_what_is_recorded(run: Path, tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ def _adapter_of(asked: Inspection, trajectory: str) -> tuple[IndexedAdapter, int
             found = run_of_trajectory(connection, number)
         return _adapter(asked, found[0] if found else None), number
     adapter = _adapter(asked, asked.run)
+    adapter.ensure_trajectory_indexed(trajectory)
     return adapter, _only_one(adapter.connection, trajectory)
 
 

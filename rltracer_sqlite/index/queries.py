@@ -132,6 +132,20 @@ def trajectories_named(connection: sqlite3.Connection, asked: str, most: int = 5
     return [identity for identity, is_whole in rows if is_whole] or [identity for identity, _ in rows]
 
 
+def is_trajectory(connection: sqlite3.Connection, run_id: int, asked: int | str) -> bool:
+    """Say whether there is a trajectory of this id, or of this recorded one in a run."""
+    found = connection.execute(
+        """
+        select exists (
+            select 1 from trajectories where id = :number
+            union all select 1 from trajectories where run_id = :run and uid = :uid
+        )
+        """,
+        {"number": row_number(str(asked)), "run": run_id, "uid": str(asked)},
+    )
+    return bool(found.fetchone()[0])
+
+
 def no_trajectory(connection: sqlite3.Connection, asked: object) -> str:
     """Return the sentence for a trajectory that an index has not, with the ids of those that it has."""
     count, first, last = connection.execute("select count(*), min(id), max(id) from trajectories").fetchone()
