@@ -160,6 +160,7 @@ def _context(
             row["prompt_group_id"] if same_group else None,
             group.prompt if same_group and group else None,
         ),
+        "within": [("run_id", str(row["run_id"]))] if row["run_id"] == other.row["run_id"] else [],
         "sides": sides,
         "same_group": same_group,
         "group": group,

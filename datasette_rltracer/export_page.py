@@ -52,6 +52,7 @@ ROWS_SHOWN = 2
 LONGEST_TEXT, MOST_ITEMS, LONGEST_ROW = 240, 12, 20_000  # of a row that is shown: characters, members, characters
 RUNS = "select id as value, name as label from runs order by id desc limit 200"
 ENVS = "select distinct env as value, env as label from prompt_groups where env is not null order by env limit 200"
+WITHIN = ("run_id", "step", "step__isnull")  # filters of either table that a search takes as well
 # A filter on one of these says itself which split is meant.
 NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
 
@@ -102,6 +103,7 @@ async def form_page(
         "others": others,
         "form_url": export_url(datasette, database),
         "styles": ["export.css"],
+        "within": [(name, value) for name, value in chosen if name in WITHIN],
         "table": table,
         "hidden": [pair for pair in chosen if pair[0] not in FIELDS],
         "chosen": {name: given.get(name, "") for name in FIELDS},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
@@ -11,6 +11,7 @@ from .addresses import export_url, group_url, overview_url, run_url, search_url,
 from .browse_config import browse_url, browsed_database
 from .drawings import cell, rate_cell, reward_cell
 from .figures import brief, counted, moment, number
+from .selection import Pair
 from .text import first_words
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ async def render(
 ) -> Response:
     """Answer with a template in its frame. `context["trail"]` are (address, words) below the overview.
 
-    `context["styles"]` are the names of stylesheets of a page's own.
+    `context["styles"]` are the names of stylesheets of a page's own. `context["within"]` are the filters of
+    trajectories by which search and export stay in the run, or the step, that a page is of; `context["rows_url"]` is
+    the export of what it lists.
 
     Without a database the frame leads to none.
     """
@@ -42,7 +45,7 @@ async def render(
         "script": static_url(datasette, "reading.js"),
         "live": None,
         "live_script": static_url(datasette, "live.js"),
-        **({} if database is None else _beside(datasette, database)),
+        **({} if database is None else _beside(datasette, database, context)),
         "trail": [],
         "number": number,
         "counted": counted,
@@ -59,12 +62,14 @@ async def render(
     return Response.html(html, status=status)
 
 
-def _beside(datasette: Datasette, database: str) -> dict[str, str | None]:
+def _beside(datasette: Datasette, database: str, context: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the addresses that stand above every page of an index."""
+    within: Sequence[Pair] = context.get("within", ())
+    exported = export_url(datasette, database, "trajectories" if within else None, within)
     return {
         "overview_url": overview_url(datasette, database),
-        "search_url": search_url(datasette, database),
-        "export_url": export_url(datasette, database),
+        "search_url": search_url(datasette, database, None, within),
+        "export_url": context.get("rows_url") or exported,
         "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
     }
 

@@ -122,6 +122,7 @@ async def group_page(datasette: Datasette, request: Request) -> Response:
         "trail": trail(
             datasette, database, (group["run_id"], group["run"]), (group["step"],), identity, group["prompt_id"]
         ),
+        "within": [("run_id", str(group["run_id"]))],
         "live": live,
         "group": group,
         **await _missing_context(bench, request, beside, listed),

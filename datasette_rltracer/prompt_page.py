@@ -98,6 +98,7 @@ async def prompt_page(datasette: Datasette, request: Request) -> Response:
     context = {
         "title": f"prompt {prompt}",
         "trail": [*trail(datasette, database, (run, row["run"])), (chosen.here(among), f"prompt {prompt}")],
+        "within": [("run_id", str(run))],
         "live": live,
         "row": row,
         "parts": await parts_of(datasette, database, run, row["success_path"]),

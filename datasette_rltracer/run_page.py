@@ -59,6 +59,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "title": row["name"],
         "live": live,
         "trail": trail(datasette, database, (identity, row["name"])),
+        "within": [("run_id", str(identity))],
         "run": row,
         "parts": await parts_of(datasette, database, identity, row["success_path"]),
         "state": state_words(row),
@@ -69,7 +70,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "unscored_envs": _unscored_environments(lists["envs"]),
         **_rows(datasette, database, row, lists),
         **_addresses(datasette, database, identity, start),
-        "problems_url": _problems_url(datasette, database, row),
+        "problems_url": await _problems_url(datasette, database, row),
         "charts": await _charts(datasette, request, database, identity),
         "styles": ["charts.css"],
     }
@@ -139,10 +140,11 @@ def _no_problems(state: list[str]) -> str:
     return f"No problem in what was read; {', '.join(state)}."
 
 
-def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]) -> str:
-    """Return the address of the table of a run's problems; of all problems, where too many of its files have some."""
-    files = [one for one, *_ in json.loads(run["files_with_problems"])]
-    return table_url(datasette, database, "problems", _of_files(files) if 0 < len(files) <= MOST_FILES else [])
+async def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]) -> str | None:
+    """Return the address of the table of a run's problems, or None where an index of before has no such view."""
+    if "run_problems" not in await datasette.databases[database].view_names():
+        return None
+    return table_url(datasette, database, "run_problems", run_id=run["id"])
 
 
 def _of_files(files: list[int]) -> list[tuple[str, str]]:

@@ -69,6 +69,9 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
         "trail": [(search_url(datasette, database), "search")],
+        "within": selection.chosen,
+        "chips": chips(selection, lambda chosen: search_url(datasette, database, None, chosen.pairs)),
+        "all_url": search_url(datasette, database),
         "query": text,
         "form_url": search_url(datasette, database),
         "form": _form(selection, [row["split"] for row in splits.rows]),

@@ -127,6 +127,7 @@ def _found_context(found: Found) -> dict[str, Any]:
     row, trajectory = found.row, found.trajectory
     return {
         "row": row,
+        "within": [("run_id", str(row["run_id"]))],
         "place": numbered(row["shard_file"], row["line"], row["item"]),
         "step_words": step_words(row["step"]),
         "group": found.group,
