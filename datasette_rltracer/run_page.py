@@ -65,6 +65,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "state": state_words(row),
         "no_problems": _no_problems(state_words(row)),
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
+        "records_errors": _records_errors(curves),
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
         "unscored_envs": _unscored_environments(lists["envs"]),
@@ -131,6 +132,12 @@ def _unscored_environments(envs: Answer) -> str:
         scored[row["env"]] = scored.get(row["env"], 0) + row["scored"]
     is_told = any(scored.values()) and len(envs.rows) == envs.rows[0]["listed"]
     return of_environments(env for env, count in scored.items() if not count) if is_told else ""
+
+
+def _records_errors(curves: Answer) -> bool:
+    """Say whether it is known of any trajectory whether it ended with an error; also where there is none."""
+    row = curves.first(errors=None, trajectories=0)
+    return row["errors"] is not None or not row["trajectories"]
 
 
 def _no_problems(state: list[str]) -> str:

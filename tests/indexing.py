@@ -100,16 +100,22 @@ TAKEN_OUT = {
     """,
     "m004_run_problems": "drop view run_problems;",
     "m005_rewarded_steps": "alter table steps drop column rewarded;",
-    "m006_unrecorded": "".join(
-        f"""
-        create table kept as select id, ifnull({column}, 0) as counted from steps;
-        alter table steps drop column {column};
-        alter table steps add column {column} integer not null default 0;
-        update steps set {column} = counted from kept where kept.id = steps.id;
-        drop table kept;
-        """
-        for column in ("truncated", "errors")
-    ),
+    "m006_unrecorded": """
+        update steps set truncated = ifnull(truncated, 0), errors = ifnull(errors, 0);
+        update trajectories set tool_calls = ifnull(tool_calls, 0);
+        delete from step_values where name = 'tool_calls';
+        insert into step_values (run_id, step, split, env, name, trajectories, total)
+        select run_id, step, split, env, 'tool_calls', count(*), sum(tool_calls)
+        from trajectories group by run_id, step, split, env;
+        pragma writable_schema = on;
+        update sqlite_master set sql = replace(sql, 'tool_calls integer', 'tool_calls integer not null')
+        where name = 'trajectories';
+        update sqlite_master set sql = replace(sql, 'truncated integer', 'truncated integer not null default 0')
+        where name = 'steps';
+        update sqlite_master set sql = replace(sql, 'errors integer', 'errors integer not null default 0')
+        where name = 'steps';
+        pragma writable_schema = reset;
+    """,
 }
 
 

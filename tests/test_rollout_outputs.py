@@ -209,7 +209,10 @@ def test_a_mapping_of_ones_own_may_name_the_rollout_and_the_output(tmp_path: Pat
         ("r0", 2, 10),
         ("r2", 2, 10),
     ]
-    assert reader.load(tmp_path, [locator(*found[1])]).messages[-1]["content"] == "so 3"
+    trajectory = reader.load(tmp_path, [locator(*found[1])])
+    assert trajectory.messages[-1]["content"] == "so 3"
+    # A text that cannot be split may hold calls.
+    assert [trajectory.metadata["tool_calls"], *(entry.tool_calls for _, entry in found)] == [None] * 3
 
 
 def test_only_lines_are_put_together(tmp_path: Path) -> None:

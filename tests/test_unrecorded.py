@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from datasette.app import Datasette
 
 from rltracer_sqlite import RLTracer
-from tests.commands import indexed
+from rltracer_sqlite.index.database import open_for_writing
+from tests.commands import indexed, rltracer
 from tests.index_factory import make_index
-from tests.indexing import dump, index, made_before, rows
+from tests.indexing import index, made_before, rows
 from tests.layouts.records import message, trace
 from tests.plugin.conftest import get
-from tests.plugin.html import table_rows, words
+from tests.plugin.html import part, table_rows, words
 
 COUNTS = "select step, truncated, errors from steps order by step"
 MAPPING = """
@@ -104,7 +106,8 @@ def test_a_count_comes_and_goes_with_the_rows_that_record_it_as_in_a_fresh_index
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     of_step = {1: {"ok": None}, 2: {"truncated": 0}, 3: {"truncated": 1, "ok": 0}}
     told = [{"run": "told", "step": step, "reward": 1.0, **facts} for step, facts in of_step.items()]
-    silent = [{"run": "silent", "step": 1, "split": split, "ok": None} for split in ("train", "eval")]
+    nothing = {"ok": None, "tool_calls": None, "content_kind": "token_ids"}
+    silent = [{"run": "silent", "step": 1, "split": split, **nothing} for split in ("train", "eval")]
     return make_index(tmp_path_factory.mktemp("made") / "run.sqlite", [*told, *silent])
 
 
@@ -115,18 +118,24 @@ def test_an_index_from_before_gets_it_without_reading_a_file(made: Path, tmp_pat
     assert rows(before, "select step, truncated, errors from steps where run_id = 1 order by step") == [
         (1, 0, 0), (2, 0, 0), (3, 1, 1)
     ]  # fmt: skip
-    index(before, tmp_path / "none", source=_Nothing())  # whatever is written to an index brings it up to date
-    kept = "select run_id, step, split, truncated, errors from steps order by run_id, step, split"
-    assert rows(before, kept) == rows(made, kept)
-    assert rows(before, "pragma user_version") == rows(made, "pragma user_version")
-    assert [line for line in dump(before) if " steps " in line and "insert" in line] == []
-
-
-class _Nothing:
-    name = "nothing"
-
-    def shards(self, root: Path) -> list[Any]:
-        return []
+    connection = sqlite3.connect(before)
+    connection.execute(
+        "create view mine as select s.truncated, t.tool_calls from steps s join trajectories t using (run_id)"
+    )
+    connection.close()
+    open_for_writing(before).close()
+    for kept in (
+        "select run_id, step, split, truncated, errors from steps order by 1, 2, 3",
+        "select id, tool_calls from trajectories",
+        "select run_id, step, split, env, name, trajectories, total from step_values order by 1, 2, 3, 4, 5",
+        "pragma user_version",
+        "pragma integrity_check",
+        *(f"pragma table_xinfo({table})" for table in ("steps", "trajectories")),
+    ):
+        assert rows(before, kept) == rows(made, kept)
+    assert len(rows(before, "select * from mine")) == len(
+        rows(made, "select 1 from steps join trajectories using (run_id)")
+    )
 
 
 PAGE = "/-/rltracer/run/"
@@ -141,8 +150,33 @@ async def test_pages_show_a_dash_for_what_is_not_recorded(made: Path) -> None:
     }
     steps = {row[0]: row[10:12] for row in table_rows(await get(datasette, f"{PAGE}run/1"), "steps")}
     assert steps == {"3": ["1", "1"], "2": ["0", "0"], "1": ["–", "–"]}
-    text = words(await get(datasette, f"{PAGE}run/2"))
-    assert "This run does not record whether a trajectory ended with an error." in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            {"ok": None},
+            "not recorded · as a table · SQL This run does not record whether a trajectory ended with an error",
+        ),
+        ({"ok": 1}, "0 types · as a table · SQL No trajectory of this run ended with an error"),
+        ({"ok": 0}, "0 types · as a table · SQL 1 trajectory ended with an error whose type is not recorded"),
+    ],
+    ids=["not recorded", "none", "no type"],
+)
+@pytest.mark.asyncio
+async def test_a_run_says_of_what_type_its_errors_are(tmp_path: Path, facts: dict[str, Any], said: str) -> None:
+    made = make_index(tmp_path / "run.sqlite", [{"reward": 1.0, **facts}])
+    page = await get(Datasette([str(made)]), f"{PAGE}run/1")
+    assert words(part(page, "errors")) == f"Errors by type {said}."
+
+
+def test_a_run_without_steps_has_no_count_of_them(tmp_path: Path) -> None:
+    rows = [{"messages": SAID, "reward": 1.0}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = indexed(tmp_path / "x.sqlite", tmp_path / "rows.jsonl")
+    assert "1 trajectory, 1 prompt group, no steps, 0 problems" in done.stdout + done.stderr
+    assert "rows.jsonl: no steps" in rltracer("inspect", tmp_path / "x.sqlite").stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -158,3 +192,33 @@ async def test_a_step_says_what_is_not_recorded(made: Path, page: str, said: str
     text = await get(Datasette([str(made)]), PAGE + page)
     assert said in words(text)
     assert table_rows(text, "groups")[0][-2:] == (["0", "0"] if "0 truncated" in said else ["–", "–"])
+
+
+def write_text(file: Path, completion: str) -> None:
+    rows = [{"prompt": "6 * 7?", "completion": completion, "reward": reward, "step": 1} for reward in (0.0, 1.0)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.asyncio
+async def test_tool_calls_in_a_text_that_cannot_be_split_are_not_known_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    write_text(tmp_path / "run" / "rows.jsonl", "It is <call>calc</call> 42.")
+    index(tmp_path / "run.sqlite", tmp_path / "run")
+    assert (
+        rows(tmp_path / "run.sqlite", "select content_kind, tool_calls from trajectories")
+        == [("prompt_completion", None)] * 2
+    )
+    assert rows(tmp_path / "run.sqlite", "select * from step_values where name = 'tool_calls'") == []
+    with RLTracer(tmp_path / "run.sqlite") as tracer:
+        assert tracer.trajectory(1).load().metadata["tool_calls"] is None
+    lines = rltracer("inspect", tmp_path / "run.sqlite", "--step", 1, "--prompt", 1).stdout.splitlines()
+    assert lines[-1].split() == ["1", "failed", "0.000", "1", "–", "–"]
+    assert rltracer("plot", tmp_path / "run.sqlite", "length").returncode == 0
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    assert "tool calls not recorded" in words(await get(datasette, f"{PAGE}trajectory/1"))
+    assert {row[-4] for row in table_rows(await get(datasette, f"{PAGE}group/1"), "trajectories")} == {"–"}
+    done = rltracer("export", tmp_path / "run.sqlite", "-o", tmp_path / "out.jsonl", "--tool-call-power", 1)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    for which in ("available", "selected"):
+        assert summary[f"{which}_tool_call_distribution"] == {"mean": None, "counts": {}}

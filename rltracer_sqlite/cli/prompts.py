@@ -13,7 +13,18 @@ from ..arguments import shown
 from ..outcomes import outcome
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, width_of, wrapped
-from .covered import any_over, any_unscored, counts, counts_head, in_words, refuse_nothing, reward, reward_head, scoring
+from .covered import (
+    any_over,
+    any_unscored,
+    count,
+    counts,
+    counts_head,
+    in_words,
+    refuse_nothing,
+    reward,
+    reward_head,
+    scoring,
+)
 from .previews import told_apart
 from .visible import json_line, printable
 
@@ -214,5 +225,5 @@ def _best_first(adapter: IndexedAdapter, step: int | None, key: str, among: Amon
 
 def _row(row: dict[str, Any]) -> str:
     stopped = row["error_type"] or row["stop_condition"] or "–"
-    numbers = f"{decimal(row['reward']):>8}  {row['turns']:5}  {row['tool_calls']:5}"
+    numbers = f"{decimal(row['reward']):>8}  {row['turns']:5}  {count(row['tool_calls']):>5}"
     return cut(f"  {row['id']:7}  {outcome(row['success']):>8}  {numbers}  {stopped}", screen_width())

@@ -103,7 +103,7 @@ def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool 
         plural(count["trajectories"], "trajectory"),
         *([f"{unscored:,} unscored"] if (unscored := count["trajectories"] - count["scored"]) > 0 else []),
         plural(count["prompt_groups"], "prompt group"),
-        plural(count["steps"], "step"),
+        plural(count["steps"], "step") if count["steps"] else "no steps",
         plural(count["problems"], "problem"),
     ]
     lines = [f"{in_line(name)}: {', '.join(facts)}", *named]

@@ -64,7 +64,9 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     width = screen_width()
     splits = dict.fromkeys(sorted(fact["split"] for fact in places if fact["split"] is not None))
     numbered = len({fact["step"] for fact in places if fact["step"] is not None})
-    yield from run_caption(adapter, f": {plural(numbered, 'step')}{in_words(list(splits), among)}", width)
+    yield from run_caption(
+        adapter, f": {plural(numbered, 'step') if numbered else 'no steps'}{in_words(list(splits), among)}", width
+    )
     if not places:
         return
     if any(fact["trajectories"] is not None for fact in places):

@@ -34,7 +34,7 @@ class Facts(NamedTuple):
     data_idx: Any
     reward: float | None
     success: int | None
-    tool_calls: int
+    tool_calls: int | None
     episode_id: str | None
     preview: str
     key: str

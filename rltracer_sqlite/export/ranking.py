@@ -68,7 +68,7 @@ class Ranking:
         self.worse = SUCCESS[Acceptance(preferences.rejected_outcome)]
         self.pairs = 0  # that there are whatever the outcome of the worse one; counted where it matters
         self.stages: Counter[int] = Counter()  # trajectories that fail a stage, and none before it
-        self.calls: Counter[int] = Counter()  # tool calls of those that fail none
+        self.calls: Counter[int | None] = Counter()  # tool calls of those that fail none
         self.has_identity = preferences.unique_prompts or preferences.global_per_prompt is not None
         self.needs_prompts = self.is_limited and (self.has_identity or not self.power)
         self.columns = {"id": "t.id", "uid": "t.uid", "calls": "t.tool_calls"}
@@ -79,7 +79,7 @@ class Ranking:
 
     def picks(self, rows: Iterable[Any]) -> Iterator[Pick]:
         """Yield what the quota of each unit allows, from rows that hold a prompt group each, units together."""
-        calls: list[int] = []
+        calls: list[int | None] = []
         chosen = self._pairs if self.in_pairs else self._singles
         for unit, parts in groupby(rows, key=itemgetter(0)):
             groups: list[Group] = []
@@ -147,7 +147,7 @@ class Ranking:
     def _keys(self, step: int | None, arrays: dict[str, tuple[Any, ...]]) -> Iterable[Key]:
         draws = draw(self.preferences.seed, self.run.name, step, arrays["uid"])
         if self.power:
-            return weighted(draws, arrays["calls"], self.power)
+            return weighted(draws, [calls or 0 for calls in arrays["calls"]], self.power)
         if self.preferences.order is Order.SHORTEST:
             return zip((FAR if tokens is None else tokens for tokens in arrays["tokens"]), draws, strict=True)
         return draws

@@ -63,7 +63,8 @@ def _count(told: Selected, selection: Selection, run: OpenRun) -> None:
     connection, number = selection.scratch.attach(run), {"run": run.number}
     counts = Counter[str]()
     for calls, count, of_several_branches, cut_off in connection.execute(FACTS, number):
-        told.calls[calls] += count
+        if calls is not None:
+            told.calls[calls] += count
         counts.update(of_several_branches=of_several_branches, cut_off=cut_off)
     if selection.preferences.mode is ExportMode.PREFERENCE:
         counts = Counter(dict(zip(COUNTED, connection.execute(PAIRS, number).fetchone(), strict=True)))

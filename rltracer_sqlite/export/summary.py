@@ -142,11 +142,12 @@ def _success(selection: Selection, windows: list[dict[str, Any]]) -> str:
 
 
 def _available_calls(selection: Selection) -> dict[str, Any]:
-    return distribution(Counter(dict(selection.rows("select tool_calls, sum(trajectories) from calls group by 1"))))
+    known = "select tool_calls, sum(trajectories) from calls where tool_calls is not null group by 1"
+    return distribution(Counter(dict(selection.rows(known))))
 
 
 def distribution(counts: Counter[int]) -> dict[str, Any]:
-    """Return the mean number of tool calls, and how many trajectories have how many."""
+    """Return the mean number of tool calls, and how many trajectories have how many, of those of which it is known."""
     total = sum(counts.values())
     mean = sum(calls * count for calls, count in counts.items()) / total if total else None
     return {"mean": mean, "counts": {str(calls): count for calls, count in sorted(counts.items())}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -101,23 +102,58 @@ def _make(connection: sqlite3.Connection, *beginnings: str) -> None:
 
 
 def m006_unrecorded(connection: sqlite3.Connection) -> None:
-    """Let the counts of a step be null where no trajectory records what they count, as the sums behind curves know."""
-    columns = {row[1]: row[3] for row in connection.execute("pragma table_xinfo(steps)")}
+    """Let counts be null where nothing records what they count: as the sums behind curves know, and the kinds of texts.
+
+    What reads a file leaves them null from now on; that a row has an error column with nothing in it, or that a trace
+    does not say why it stopped, is seen when its file is read next.
+    """
+    _let_be_null(connection, "steps", ("truncated", "errors"))
+    _let_be_null(connection, "trajectories", ("tool_calls",))
+    if not connection.execute("select 1 from trajectories limit 1").fetchone():
+        return
+    connection.execute(
+        """
+        update trajectories set tool_calls = null
+        where tool_calls = 0 and content_kind in ('prompt_completion', 'token_ids')
+        """
+    )
+    connection.execute("delete from step_values where name = 'tool_calls'")
+    connection.execute(
+        """
+        insert into step_values (run_id, step, split, env, name, trajectories, total)
+        select run_id, step, split, env, 'tool_calls', count(tool_calls), sum(tool_calls)
+        from trajectories group by run_id, step, split, env having count(tool_calls) > 0
+        """
+    )
     for column, name in (("truncated", "truncated"), ("errors", "error")):
-        if not columns[column]:
-            continue  # a new index has it so from the start
-        connection.execute(f"alter table steps drop column {column}")
-        connection.execute(f"alter table steps add column {column} integer")
         connection.execute(
             f"""
-            update steps set {column} = summed.total from (
-                select run_id, step, split, cast(sum(total) as integer) as total
-                from step_values where name = ? group by run_id, step, split
-            ) summed
-            where summed.run_id = steps.run_id and summed.step is steps.step and summed.split is steps.split
+            update steps set {column} = (
+                select cast(sum(total) as integer) from step_values v
+                where v.run_id = steps.run_id and v.step is steps.step and v.split is steps.split and v.name = ?
+            )
             """,
             (name,),
         )
+
+
+def _let_be_null(connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> None:
+    """Take `not null` and a default of 0 from columns, as https://sqlite.org/lang_altertable.html#otheralter has it.
+
+    A column that is dropped and made anew would take views of somebody's own with it.
+    """
+    [(made,)] = connection.execute("select sql from sqlite_master where type = 'table' and name = ?", (table,))
+    names = "|".join(columns)
+    changed = re.sub(rf"\b({names}) integer not null(?: default 0)?", r"\1 integer", made)
+    if changed == made:
+        return  # a new index has it so from the start
+    [(version,)] = connection.execute("pragma schema_version")
+    connection.execute("pragma writable_schema = on")
+    try:
+        connection.execute("update sqlite_master set sql = ? where type = 'table' and name = ?", (changed, table))
+        connection.execute(f"pragma schema_version = {version + 1}")
+    finally:
+        connection.execute("pragma writable_schema = reset")
 
 
 HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps, m006_unrecorded]

@@ -21,6 +21,7 @@ RENDERED = "rendered"  # split at the markers of a chat template
 STRIPPED = "stripped"  # split at what is left of the markers
 TOKEN_IDS = "token_ids"  # not decoded: there is no tokenizer
 UNSPLIT = "prompt_completion"  # not split: one message of prompt and one of completion
+UNTOLD = (TOKEN_IDS, UNSPLIT)  # where a tool call cannot be told from other text
 
 # What is said in the place of the text of token ids, wherever they are shown.
 NO_TEXT = "no text: token ids without a tokenizer; index with --tokenizer PATH"

@@ -224,7 +224,7 @@ async def test_a_run_without_anything_says_so(tmp_path):
     page = words(await get(Datasette([str(path)]), PAGE))
     for sentence in (
         "No prompt of this run is scored.",
-        "No trajectory of this run recorded an error.",
+        "No trajectory of this run ended with an error.",
         "Every line of every file was read.",
         "No group has two trajectories and a reward",
     ):

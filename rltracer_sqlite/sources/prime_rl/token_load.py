@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...tokens.streams import Tokens, merge_tokens, trained_runs
-from ...tokens.templates import Conversation, parse_conversation, without_text
+from ...tokens.templates import UNTOLD, Conversation, parse_conversation, without_text
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools
 from ...trajectory import Message, Trajectory
@@ -87,7 +87,7 @@ def _metadata(
         "info": dict(sample.facts),
         "advantage": _first(one.first_advantage() for one in samples),
         "logprobs": logprob_summary(tokens.trained_logprobs()),
-        "tool_calls": len(called),
+        "tool_calls": None if conversation.content_kind in UNTOLD and not called else len(called),
         "tools": list(called_tools(called)),
         "completion": _completion(tokens, conversation.messages),
         "timing": None,
@@ -109,7 +109,7 @@ def _completion(tokens: Tokens, messages: list[Message]) -> dict[str, Any]:
         "truncated": None,
         "prompt_tokens": runs[-1][0] if runs else None,
         "completion_tokens": None if tokens.mask is None else sum(tokens.mask),
-        "turns": sum(message.get("role") == "assistant" for message in messages),
+        "turns": sum(message.get("role") == "assistant" for message in messages) if messages else len(runs),
     }
 
 

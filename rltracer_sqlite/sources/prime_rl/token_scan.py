@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...tokens.streams import trained_runs
+from ...tokens.templates import UNTOLD
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools, names_json
 from ..base import START, Entry, Misfit, Position, Problem, Scanned, Shard, Update
@@ -207,6 +208,8 @@ class _Scan:
         entry.turns, entry.branches = len(runs), 1
         if called := self.prompts.calls(sample, runs, prompt.family):
             entry.tool_calls, entry.tools = len(called), names_json(called_tools(called))
+        elif prompt.content_kind in UNTOLD:
+            entry.tool_calls = None
         if sample.mask is not None:
             entry.completion_tokens = sum(end - start for start, end in runs)
             entry.prompt_tokens = runs[-1][0] if runs else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...tokens.streams import Tokens, first_of_trained, mean_of_trained, trained_runs
-from ...tokens.templates import TOKEN_IDS, Conversation
+from ...tokens.templates import TOKEN_IDS, UNTOLD, Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
 from ..conversation import entry_of, short_text
@@ -70,6 +70,8 @@ def _reading(
     if place.numbered:
         entry.uid = f"{shard.path}@{place.offset}.{place.line}" + ("" if place.item is None else f".{place.item}")
     entry.content_kind = conversation.content_kind
+    if entry.content_kind in UNTOLD and not entry.tool_calls:
+        entry.tool_calls = None
     if conversation.content_kind == TOKEN_IDS:
         identify_by_ids(entry, ids[0], tokens)
     _fill(entry, values)

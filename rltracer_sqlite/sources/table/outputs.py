@@ -60,8 +60,9 @@ def one_rollout(outputs: Sequence[Output]) -> Entry:
     entry.byte_length = outputs[-1].byte_offset + outputs[-1].byte_length - placed.byte_offset
     for name in OF_FIRST:
         setattr(entry, name, getattr(ordered[0], name))
-    for name in ("turns", "tool_calls", "branches"):
+    for name in ("turns", "branches"):
         setattr(entry, name, sum(getattr(one, name) for one in ordered))
+    entry.tool_calls = _sum(one.tool_calls for one in ordered)
     entry.tools = names_json(kept_names(chain.from_iterable(names_of(one.tools) for one in ordered)))
     entry.completion_tokens = _sum(one.completion_tokens for one in ordered)
     entry.seconds = _sum(one.seconds for one in ordered)
