@@ -17,7 +17,7 @@ from rltracer_sqlite.export.write import refuse_target
 from rltracer_sqlite.sources.base import LocatorError
 from tests.export_runs import export, indexed, read_rows, rollout, spec, write_steps
 from tests.indexing import index
-from tests.layouts import append, seal
+from tests.layouts import append, seal, trace
 from tests.layouts.samples import PICTURE, trace_of
 
 TRACES = "rollouts/step_1/train/all/traces.jsonl"
@@ -231,6 +231,28 @@ def test_parquet_with_a_picture_has_parts_everywhere(tmp_path: Path, parquet: An
     ]
     assert contents[0] == [{"type": "text", "text": "Be brief.", "image_url": None}]
     assert contents[3][1]["image_url"]["url"].startswith("data:image/png")
+
+
+@pytest.mark.parametrize(
+    ("held", "columns"),
+    [
+        ({"type": "text", "text": "A"}, []),
+        ({"type": "image"}, []),
+        ({"type": "image", "image": "/data/a.png"}, ["image"]),
+        ({"type": "image_url", "image_url": {"url": "https://a"}}, ["image_url"]),
+        ({"type": "image_url", "image_url": {"url": "https://a", "detail": "low"}}, ["image_url"]),
+    ],
+    ids=["text", "place", "path", "url", "detail"],
+)
+def test_parquet_has_the_images_of_parts_and_no_columns_besides(
+    tmp_path: Path, parquet: Any, held: dict[str, Any], columns: list[str]
+) -> None:
+    said = [{"role": "user", "content": [held]}, {"role": "assistant", "content": "A"}]
+    exporter(indexed(tmp_path, {1: [trace(said, id="a")]}), acceptance="any").write(tmp_path / "out.parquet")
+    asked, answer = parquet.read_table(tmp_path / "out.parquet").to_pylist()[0]["messages"]
+    nothing = dict.fromkeys(["text", *columns])
+    assert asked["content"] == [{**nothing, **held}]
+    assert answer["content"] == [{**nothing, "type": "text", "text": "A"}]
 
 
 @pytest.mark.parametrize("mode", ["rl", "preference"])

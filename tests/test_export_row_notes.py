@@ -49,13 +49,78 @@ def notes(runs: Any, tmp_path: Path, **preferences: Any) -> list[str]:
 )
 def test_reasoning_within_the_content_is_told(tmp_path: Path, messages: list[Record], said: str | None) -> None:
     told = notes(spec(indexed(tmp_path, {1: answered(*messages)})), tmp_path)
-    assert [note.startswith(said or "") for note in told] == ([True] if said else [])
+    of_reasoning = [note for note in told if "<think>" in note]
+    assert [note.startswith(said or "") for note in of_reasoning] == ([True] if said else [])
 
 
 def test_reasoning_within_the_content_is_told_of_pairs(tmp_path: Path) -> None:
     told = notes(spec(indexed(tmp_path, {1: answered(BESIDE, WITHIN)})), tmp_path, mode="preference")
     said = "1 of 1 row holds <think> in the content of an answer, as recorded (trajectory 2); 1 has reasoning_content."
     assert said in told
+
+
+def part(kind: str, held: Any, key: str | None = None) -> Record:
+    return {"type": kind, key or kind: held}
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([part("image_url", {"url": "data:image/png;base64,AA=="})], "image_url with a data URL"),
+        ([part("image", "/data/a.png")], "image with an address or a path"),
+        ([part("input_audio", {"data": "AA=="})], "input_audio"),
+        ([{"image": 1}], "a part without a type"),
+        ([part("image", "https://a"), part("image", "b"), part("audio", 1)], "image with an address or a path, audio."),
+        ([part("x" * 50, 1)], f"{'x' * 29}…."),
+        ([part(f"k{number:03}", 1) for number in range(40)], "others, "),
+        ([part("text", "no image")], None),
+    ],
+    ids=["url", "path", "object", "no type", "two kinds", "long", "many kinds", "text"],
+)  # fmt: skip
+def test_parts_that_are_no_text_are_told(tmp_path: Path, parts: list[Any], said: str | None) -> None:
+    asked = message("user", [{"type": "text", "text": "What is it?"}, *parts])
+    database = indexed(tmp_path, {1: [trace([asked, message("assistant", "a cat")], id="a")]})
+    for preferences in ({}, {"mode": "rl", "rl_from_trace": True}):
+        of_parts = [
+            note for note in notes(spec(database), tmp_path, **preferences) if " parts that are no text" in note
+        ]
+        start = f"1 of 1 row holds images or other parts that are no text, as recorded (trajectory 1): {said}"
+        assert [note.startswith(start) for note in of_parts] == ([] if said is None else [True])
+
+
+def test_images_in_the_prompt_of_a_pair_are_told_once(tmp_path: Path) -> None:
+    asked = message("user", [part("image_url", {"url": "data:image/png;base64,AA=="})])
+    rewards = [{"reward": {"score": score, "weight": 1.0}} for score in (1.0, 0.0)]
+    said = [trace([asked, message("assistant", f"{n}")], id=f"{n}", rewards=rewards[n]) for n in range(2)]
+    told = notes(spec(indexed(tmp_path, {1: said})), tmp_path, mode="preference")
+    assert [
+        note
+        for note in told
+        if note.startswith("1 of 1 row holds images or other parts that are no text, as recorded (trajectory 1)")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("contents", "name", "is_told"),
+    [
+        ([["a"], "b"], "o.jsonl", True),
+        ([["a"], "b"], "o.parquet", False),
+        ([["a"], ["b"]], "o.jsonl", False),
+        (["a", "b"], "o.jsonl", False),
+    ],
+    ids=["both", "parquet", "parts", "text"],
+)
+def test_contents_of_two_types_are_told(tmp_path: Path, contents: list[Any], name: str, is_told: bool) -> None:
+    pytest.importorskip("pyarrow")
+    roles = zip(("user", "assistant"), contents, strict=True)
+    said = [message(role, c if isinstance(c, str) else [{"type": "text", "text": c[0]}]) for role, c in roles]
+    exporter = TraceDataExporter(
+        spec(indexed(tmp_path, {1: [trace(said, id="a")]})), ExportPreferences(acceptance="any")
+    )
+    told = exporter.write(tmp_path / name).summary["row_notes"]
+    assert [note.startswith("Content is a list of parts in 1 message and text in 1,") for note in told] == [
+        True
+    ] * is_told
 
 
 @pytest.mark.parametrize(

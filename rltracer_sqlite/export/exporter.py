@@ -168,6 +168,7 @@ class TraceDataExporter:
                 file.seek(0)
                 file.truncate()
                 write_rows(file, written_rows(selection, written, self.progress), format_of(path))
+            written.is_of_one_type = format_of(path) == "parquet"
             told = summary(selection, written)
             if not told["selected_count"] and not allow_empty:
                 raise ExportError(NOTHING_LEFT)

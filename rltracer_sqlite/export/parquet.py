@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 16 << 20
 CONVERSATIONS = ("messages", "prompt", "chosen", "rejected")
+IMAGE = ("image_url", "image")  # keys of a part: {"url": …}, and text such as a path
 
 
 def write_parquet(file: IO[bytes], rows: Iterable[Row]) -> None:
@@ -64,13 +65,20 @@ class Shape:
     def __init__(self) -> None:
         self.columns: dict[str, set[str]] = {}
         self.has_parts = False
+        self.images: set[str] = set()  # how parts hold them, of IMAGE and "detail"
 
     def see(self, row: Row) -> None:
         """Take a row into account."""
         for name, value in row.items():
             self.columns.setdefault(name, set()).add(_kind(name, value))
             if name in CONVERSATIONS and isinstance(value, list):
-                self.has_parts = self.has_parts or any(isinstance(message.get("content"), list) for message in value)
+                self._see_parts(value)
+
+    def _see_parts(self, messages: list[dict[str, Any]]) -> None:
+        for content in (message.get("content") for message in messages):
+            if isinstance(content, list):
+                self.has_parts = True
+                self.images.update(*(_image_keys(part) for part in content))
 
     def type_of(self, name: str) -> pyarrow.DataType:
         """Return the Arrow type of a column."""
@@ -89,8 +97,15 @@ class Shape:
     def _message(self) -> pyarrow.DataType:
         import pyarrow as pa
 
+        # A part of text has null beside it, which some chat templates take for an image: only what was met is there.
+        address = pa.struct([(name, pa.string()) for name in ("url", "detail") if name == "url" or name in self.images])
+        types = {"image_url": address, "image": pa.string()}
         part = pa.struct(
-            [("type", pa.string()), ("text", pa.string()), ("image_url", pa.struct([("url", pa.string())]))]
+            [
+                ("type", pa.string()),
+                ("text", pa.string()),
+                *((name, types[name]) for name in IMAGE if name in self.images),
+            ]
         )
         function = pa.struct([("name", pa.string()), ("arguments", pa.string())])
         call = pa.struct([("id", pa.string()), ("type", pa.string()), ("function", function)])
@@ -133,15 +148,24 @@ def _part(part: Any) -> dict[str, Any]:
         return {"type": "text", "text": part}
     if isinstance(part, dict) and set(part) <= {"type", "text"} and all(isinstance(v, str) for v in part.values()):
         return part
-    if isinstance(part, dict) and set(part) == {"type", "image_url"} and _is_address(part["image_url"]):
-        return part
+    if _image_keys(part):
+        return part  # type: ignore[no-any-return]
     # A kind of part that the schema does not know keeps its content as text.
     kind = part.get("type") if isinstance(part, dict) else None
     return {"type": kind if isinstance(kind, str) else "text", "text": json.dumps(part, ensure_ascii=False)}
 
 
-def _is_address(value: Any) -> bool:
-    return isinstance(value, dict) and set(value) == {"url"} and isinstance(value["url"], str)
+def _image_keys(part: Any) -> set[str]:
+    """Return the keys under which a part holds an image in the forms that the schema knows; of all else none."""
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        return set()
+    if set(part) == {"type", "image"} and isinstance(part["image"], str):
+        return {"image"}
+    address = part.get("image_url")
+    if set(part) != {"type", "image_url"} or not isinstance(address, dict):
+        return set()
+    known = {"url"} <= set(address) <= {"url", "detail"} and all(isinstance(value, str) for value in address.values())
+    return {"image_url", *address} - {"url"} if known else set()
 
 
 def _kind(name: str, value: Any) -> str:

@@ -26,7 +26,10 @@ def row_notes(preferences: ExportPreferences, selected: Selected, written: Writt
 
 
 def _on_written(written: Written) -> list[str]:
-    return [_on_repeats(written), _on_endings(written), _on_tools(written.without_tools), _on_reasoning(written)]
+    return [
+        _on_repeats(written), _on_endings(written), _on_tools(written.without_tools), _on_reasoning(written),
+        _on_parts(written), _on_types(written),
+    ]  # fmt: skip
 
 
 def _on_beginning(written: Written, preferences: ExportPreferences, met: list[str]) -> str:
@@ -122,3 +125,23 @@ def _on_reasoning(written: Written) -> str:
     others = written.with_reasoning
     beside = f"{others or 'none'} {'has' if others < 2 else 'have'} reasoning_content"
     return f"{holds} <think> in the content of an answer, as recorded{met.where}; {beside}."
+
+
+def _on_parts(written: Written) -> str:
+    if not (met := written.other_parts).count:
+        return ""
+    holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
+    kinds = listed(sorted(written.kinds_of_parts, key=lambda kind: (-written.kinds_of_parts[kind], kind)))
+    return (
+        f"{holds} images or other parts that are no text, as recorded{met.where}: {kinds}. TRL takes images from a "
+        "column of their own; the field filter env=NAME takes one environment without them."
+    )
+
+
+def _on_types(written: Written) -> str:
+    if written.is_of_one_type or not written.in_text or not written.in_parts:
+        return ""
+    return (
+        f"Content is a list of parts in {plural(written.in_parts, 'message')} and text in {written.in_text:,}, which "
+        "the library datasets may read all as text from JSONL; Parquet has one type for both."
+    )

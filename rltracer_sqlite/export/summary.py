@@ -62,6 +62,8 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "roles_ending_without_answer": dict(sorted(written.last_roles.items())),
             "rows_with_think_in_content": written.with_tags.count,
             "rows_with_reasoning_content": written.with_reasoning,
+            "rows_with_parts_beside_text": written.other_parts.count,
+            "parts_beside_text": dict(sorted(written.kinds_of_parts.items())),
         }
     return told
 

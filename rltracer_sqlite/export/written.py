@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..amounts import shortened
 from .lines import Row
 from .met import Met
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ..messages import Message
 
 SPOKEN = ("messages", "chosen", "rejected")  # columns with what a policy said
+LONGEST_KIND = 30  # characters
+MOST_KINDS, OTHERS = 20, "others"  # a run may have no end of them
 THINK = ("<think>", "</think>")  # a template may have put the first one into the prompt
 
 
@@ -36,6 +39,11 @@ class Written:
     last_roles: Counter[str] = field(default_factory=Counter)  # of these messages
     ending: Met = field(default_factory=Met)  # with these messages
     with_tags: Met = field(default_factory=Met)  # rows with <think> in the content of an answer
+    other_parts: Met = field(default_factory=Met)  # rows with parts of content that are no text, such as images
+    kinds_of_parts: Counter[str] = field(default_factory=Counter)  # of these parts, in words
+    in_text: int = 0  # messages whose content is text
+    in_parts: int = 0  # messages whose content is a list of parts
+    is_of_one_type: bool = False  # they are written as lists of parts, all of them
     with_reasoning: int = 0  # rows with reasoning_content beside the content of an answer
 
     @property
@@ -57,7 +65,25 @@ class Written:
             self.without_tools.add(trajectory for (_, said), trajectory in of_columns if calls_in(said))
         if tagged := [trajectory for (_, said), trajectory in of_columns if any(map(_has_tags, said))]:
             self.with_tags.add(tagged)
+        self._count_parts(row, columns, trajectories)
         self.with_reasoning += any("reasoning_content" in message for said in columns.values() for message in said)
+
+    def _count_parts(self, row: Row, columns: Mapping[str, list[Message]], trajectories: Sequence[str]) -> None:
+        """Count what messages hold besides text; the prompt of a pair is of both, that of an RL row is all of it."""
+        spoken = [*zip(columns.values(), trajectories, strict=False), (row.get("prompt") or [], trajectories[0])]
+        met: dict[str, None] = {}
+        for messages, trajectory in spoken:
+            contents = [message.get("content") for message in messages]
+            self.in_text += sum(isinstance(content, str) for content in contents)
+            for content in contents:
+                if isinstance(content, list):
+                    self.in_parts += 1
+                    if kinds := [words for part in content if (words := _part_words(part))]:
+                        met[trajectory] = None
+                        known = self.kinds_of_parts
+                        known.update(kind if kind in known or len(known) < MOST_KINDS else OTHERS for kind in kinds)
+        if met:
+            self.other_parts.add(met)
 
 
 def conversations_in(row: Row) -> dict[str, list[Message]]:
@@ -79,3 +105,16 @@ def _has_tags(message: Message) -> bool:
         return "<" in content and any(tag in content for tag in THINK)  # which most texts have not, as is soon known
     texts = (part.get("text") if isinstance(part, dict) else part for part in content)
     return any(tag in text for text in texts if isinstance(text, str) for tag in THINK)
+
+
+def _part_words(part: Any) -> str:
+    """Return what a part of content is that is no text, and how it holds that: "image_url with a data URL"; else ""."""
+    if not isinstance(part, Mapping) or isinstance(part.get("text"), str):
+        return ""
+    kind = part.get("type")
+    name = shortened(kind, LONGEST_KIND) if isinstance(kind, str) and kind else "a part without a type"
+    held = part.get(str(kind), part.get("url"))
+    address = held.get("url") if isinstance(held, Mapping) else held
+    if not isinstance(address, str):
+        return name
+    return f"{name} with {'a data URL' if address.startswith('data:') else 'an address or a path'}"
