@@ -28,6 +28,7 @@ from .frame import render
 from .missing import NotThere, no_run
 from .queries import bounded, sql_url
 from .success_rules import parts_of
+from .text import plain, visible
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -105,10 +106,10 @@ async def chart_page(datasette: Datasette, request: Request) -> Response:
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(figure["title"])}: {escape(run["name"])}</title>
+<title>{escape(figure["title"])}: {escape(plain(run["name"]))}</title>
 <link rel="stylesheet" href="{escape(static_url(datasette, "charts.css"))}">
 <body class="rltracer-chart-page">
-<p><a href="{escape(figure["all_url"])}">All charts of {escape(run["name"])}</a></p>
+<p><a href="{escape(figure["all_url"])}">All charts of {visible(run["name"])}</a></p>
 {figure["html"]}
 <script type="module" src="{escape(static_url(datasette, "charts.js"))}"></script>
 </body>

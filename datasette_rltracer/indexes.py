@@ -15,6 +15,7 @@ from rltracer_sqlite.search.tables import DIGESTS, SEARCH_SETTINGS, SHARDS, has_
 
 from . import compat
 from .bounds import TookTooLong, ask
+from .text import plain
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -103,5 +104,5 @@ def _tables(fields: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     tables = table_metadata()
     columns = tables["trajectories"]["columns"]
     for column, path in fields:
-        columns.setdefault(column, f"{path}, as recorded")
+        columns.setdefault(column, f"{plain(path)}, as recorded")
     return {**tables, **{name: {"hidden": True} for name in ("_sqlite_migrations", "sqlite_sequence", DIGESTS, SHARDS)}}

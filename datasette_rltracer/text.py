@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-# What a browser drops, obeys or hides: control characters, a lone carriage return, line separators, zero-width and
-# bidirectional marks, tag characters, and halves of surrogate pairs, which cannot be sent as UTF-8 at all.
-INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
-LONE_RETURN = re.compile("\r(?!\n)")
+from rltracer_sqlite.unseen import INVISIBLE as INVISIBLE
+from rltracer_sqlite.unseen import LONE_RETURN, shown, symbol
+from rltracer_sqlite.unseen import plain as plain
+
 RETURN = re.compile("\r")
-# For ASCII, translating and comparing is ten times as fast as searching.
-CONTROLS = {code: "?" for code in (*range(32), 127) if chr(code) not in "\t\n\r"}
 # The tokens of a JSON text. A string is taken whole, so what looks like a bracket inside one is not one; so is an
 # array of numbers, which nobody wants to read one to a line.
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\[\]{}"]*\]|[\[\]{},:]|[^\s\[\]{},:"]+|"')
@@ -29,7 +23,7 @@ TOO_DEEP = "(nested too deeply to show here; the raw record has it)"
 
 def visible(text: object) -> Markup:
     """Return text as HTML in which every invisible character is a marked symbol with its name."""
-    return Markup(_shown(str(escape("" if text is None else str(text))), LONE_RETURN, _marked))
+    return Markup(shown(str(escape("" if text is None else str(text))), LONE_RETURN, _marked))
 
 
 def exact(text: str) -> Markup:
@@ -37,26 +31,7 @@ def exact(text: str) -> Markup:
 
     A browser reads CR LF as LF alone, so without this a recorded text and the text on the page would differ.
     """
-    return Markup(_shown(str(escape(text)), RETURN, _marked))
-
-
-def plain(text: object) -> str:
-    """Return text whose invisible characters are symbols: for titles and attributes, where no mark-up can stand."""
-    return _shown("" if text is None else str(text), LONE_RETURN, lambda found: symbol(found[0]))
-
-
-def _shown(text: str, returns: re.Pattern[str], mark: Callable[[re.Match[str]], str]) -> str:
-    if not text.isascii() or text.translate(CONTROLS) != text:
-        text = INVISIBLE.sub(mark, text)
-    return returns.sub(mark, text) if "\r" in text else text
-
-
-def symbol(character: str) -> str:
-    """Return the printable stand-in of an invisible character: ␛ for a C0 control, else U+202E in brackets."""
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    return Markup(shown(str(escape(text)), RETURN, _marked))
 
 
 def _marked(found: re.Match[str]) -> str:

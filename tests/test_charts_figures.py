@@ -17,6 +17,7 @@ from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.charts.gaps import Window
 from rltracer_sqlite.charts.render import drawable_spec, render_svg
 from rltracer_sqlite.charts.steps_axis import step_ticks
+from rltracer_sqlite.unseen import INVISIBLE
 from tests.commands import rltracer
 from tests.index_factory import make_index
 
@@ -119,7 +120,21 @@ def test_no_text_ends_the_drawing_of_a_picture() -> None:
     rows = [{**row(1), "split": hostile, "name": f"reward_{hostile}", "mean": 0.5, "trajectories": 1}]
     drawn = render_svg(drawable_spec(Figure("reward", rows, hostile, hostile, hostile, (hostile,))))
     text = "".join(ElementTree.fromstring(drawn).itertext())
-    assert text.count("a\ufffd[31m\ufffd\ufffd\ufffd<b>&") >= 4
+    assert text.count("a␛[31m␀⟨U+D800⟩\ufffd<b>&⟨U+202E⟩") >= 4
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_what_is_said_of_a_chart_hides_nothing(tmp_path: Path, chart: str) -> None:
+    named = "a\u202e\u200bb\x1b"
+    facts = {"run": named, "split": named, "env": named, "truncated": 0, "turns": 2, "step": 1, "prompt": named}
+    rows = [{**facts, "reward": float(number % 2)} for number in range(4)]
+    made = make_index(tmp_path / "x.sqlite", rows)
+    assert rltracer("plot", made, chart, "-o", tmp_path / "x.html").returncode == 0
+    page = (tmp_path / "x.html").read_text()
+    assert "a⟨U+202E⟩⟨U+200B⟩b␛" in page.partition("<script")[0]
+    content = json.loads(page.partition('<script type="application/json">')[2].partition("</script>")[0])
+    for text in (page.partition("<script")[0], json.dumps(content, ensure_ascii=False)):
+        assert not INVISIBLE.search(text)
 
 
 def test_a_picture_has_a_tick_at_each_step_and_shades_what_was_not_read(index: Path, tmp_path: Path) -> None:

@@ -118,6 +118,18 @@ def test_of_many_runs_the_first_are_told(run: Path, tmp_path: Path) -> None:
     assert rltracer("inspect", database).stderr.splitlines() == [first, *others, more]
 
 
+def test_a_run_with_a_line_break_in_its_name_is_one_line(run: Path, tmp_path: Path) -> None:
+    for number in range(2):
+        shutil.copytree(run, tmp_path / "runs" / f"r\n{number}: all was read")
+        with (tmp_path / "runs" / f"r\n{number}: all was read" / TRACES.format(2)).open("a") as file:
+            file.write('{"broken": \n')
+    indexed(tmp_path / "x.sqlite", *sorted((tmp_path / "runs").iterdir()))
+    for asked in (["success"], ["inspect", "--run", 1, "--step", 2]):
+        lines = rltracer(asked[0], tmp_path / "x.sqlite", *asked[1:]).stderr.splitlines()
+        assert [line.startswith("r␊") and "--run 'r␊" in line for line in lines] == [True] * len(lines)
+        assert lines
+
+
 def test_runs_searches_and_exports_count_them_too(database: Path, run: Path) -> None:
     listed = rltracer("runs", database).stdout.splitlines()
     command = f"rltracer inspect {database} --problems"

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..amounts import LONGEST_NAME, shortened, shortened_name
+from ..unseen import plain
 from .data import Query, load_spec
 from .gaps import Window, unread_windows
 from .unread import Unread, drawn_words
@@ -21,6 +22,8 @@ class Figure:
     `words` say what the rows show, and `basis` what they rest on: the success rule, how many trajectories it leaves
     unscored, and what was not read. `run` is the name of the run, `parts` are the split and environment that all rows
     are of, as far as they are chosen, and `gaps` the windows between the rows of which nothing was read.
+
+    In `words`, `basis` and `title`, which hold names that others chose, invisible characters are symbols.
     """
 
     chart: str
@@ -31,12 +34,16 @@ class Figure:
     parts: tuple[str, ...] = ()
     gaps: Collection[Window] = ()
 
+    def __post_init__(self) -> None:
+        for name in ("words", "basis"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
     @cached_property
     def title(self) -> str:
         """What the chart is called where no page around it names its run and what is chosen of it."""
         title = load_spec(self.chart)["usermeta"]["rltracer"]["title"]
         named = ", ".join([title, *(shortened(part, LONGEST_NAME) for part in self.parts if part)])
-        return f"{named}: {shortened_name(self.run, LONGEST_NAME)}" if self.run else named
+        return plain(f"{named}: {shortened_name(self.run, LONGEST_NAME)}" if self.run else named)
 
     @property
     def description(self) -> str:

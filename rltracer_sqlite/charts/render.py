@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from ..unseen import plain
 from .data import FOLDER, ChartError, load_spec
 from .figure import Figure
 from .gaps import stretches
@@ -93,20 +94,23 @@ def drawable_spec(figure: Figure, theme: str = "light") -> dict[str, Any]:
 
     What its figures rest on stands beneath its title: a picture has no caption. No line goes across its gaps.
     """
-    spec: dict[str, Any] = _in_xml(
+    spec: dict[str, Any] = _shown(
         chart_spec(figure)
         | {"datasets": {"rows": _joined(figure), "gaps": _gaps(figure)}, "description": figure.description}
     )
     return spec | {"background": _colours()[theme]["background"], "config": theme_config(theme)}
 
 
-def _in_xml(value: Any) -> Any:
-    """Return a value of JSON whose texts may stand in SVG: the converter ends the process at any other character."""
+def _shown(value: Any) -> Any:
+    """Return a value of JSON whose texts hide nothing, and may stand in SVG: the converter ends the process at others.
+
+    For files alone: from a page rows are asked for by the very names that they hold.
+    """
     if isinstance(value, str):
-        return NOT_XML.sub("\ufffd", value)
+        return NOT_XML.sub("\ufffd", plain(value))
     if isinstance(value, dict):
-        return {name: _in_xml(one) for name, one in value.items()}
-    return [_in_xml(one) for one in value] if isinstance(value, list) else value
+        return {name: _shown(one) for name, one in value.items()}
+    return [_shown(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _joined(figure: Figure) -> list[dict[str, Any]]:
@@ -163,7 +167,7 @@ def render_html(figure: Figure) -> bytes:
     What its figures rest on stands beneath its title, as in a picture, and what they say beneath the drawing.
     """
     static = _static_folder()
-    content = json.dumps(chart_content(figure), ensure_ascii=True).replace("<", "\\u003c")
+    content = json.dumps(_shown(chart_content(figure)), ensure_ascii=True).replace("<", "\\u003c")
     title, about = escape(figure.title), escape(load_spec(figure.chart)["usermeta"]["rltracer"]["about"])
     basis = f"\n<p>{escape(figure.basis)}</p>" if figure.basis else ""
     sources = [(static / name).read_text("utf-8") for name in ("vega.mjs", "charts.js")]

@@ -43,7 +43,7 @@ def amiss_lines(
         how = lists_them(str(place), run.name if len(known) > 1 else None)
         row = {**states[run.id], **({"untried_steps": 0} if is_read_when_asked else {})}
         if (runs is None or run.id in runs) and (said := amiss(row, how)):
-            lines.append(f"{in_line(run.name)}: {said}")
+            lines.append(in_line(f"{run.name}: {said}"))
     more = len(lines) - MOST_RUNS
     if more > 1:
         lines[MOST_RUNS:] = [
@@ -83,7 +83,7 @@ def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]
     every = step_states(*where, step)
     row = {**step_states(*where, step, told=told), **{name: every[name] for name in ("files", "stepless")}}
     said = amiss(row, lists_them(str(place), run.name if len(known) > 1 else None))
-    return [f"{in_line(run.name)}, step {step}: {said}"] if said else []
+    return [in_line(f"{run.name}, step {step}: {said}")] if said else []
 
 
 def gone_lines(

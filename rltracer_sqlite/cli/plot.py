@@ -154,7 +154,7 @@ def _written(drawn: Drawn, output: Path, theme: str, scale: float) -> Iterator[s
 
 
 def _in_words(drawn: Drawn) -> Iterator[str]:
-    return (f"  {line}" for line in wrapped(printable(drawn.said), screen_width() - 2))
+    return (f"  {line}" for line in wrapped(in_line(drawn.said), screen_width() - 2))
 
 
 def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: str, is_printed: bool) -> Drawn:

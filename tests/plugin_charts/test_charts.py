@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rltracer_sqlite.charts import CHARTS, load_spec
 from rltracer_sqlite.passrates import pass_bin
+from rltracer_sqlite.unseen import INVISIBLE
 
 from ..index_factory import make_index
 from .conftest import rollouts
@@ -256,3 +257,17 @@ def test_facets_views_and_python_agree(tmp_path_factory, counts):
     facets, windows = asyncio.run(found())
     assert facets == {"pass_rate": expected, "pass_bucket": expected}
     assert [sum(row["pass_bucket"] == label for row in windows) for label in expected] == list(expected.values())
+
+
+@pytest.mark.asyncio
+async def test_what_a_chart_says_of_names_hides_nothing(tmp_path):
+    named = "a\u202e\u200bb"
+    rows = [{"run": named, "split": named, "step": 1, "reward": float(number)} for number in range(2)]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    content = await content_of(datasette, "pass_rate")
+    assert "a⟨U+202E⟩⟨U+200B⟩b" in content["description"]
+    assert content["rows"][0]["split"] == named  # which the links of its marks ask for
+    alone, every = [(await datasette.client.get(f"{BASE}{below}")).text for below in ("/pass_rate", "")]
+    for page in (alone, re.sub(r'value="[^"]*"', "", every)):
+        assert "U+202E" in page
+        assert not INVISIBLE.search(page)
