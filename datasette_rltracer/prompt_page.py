@@ -173,13 +173,15 @@ def _by_split(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what the rows of one split come to."""
     counted = {name: sum(row[name] for row in rows) for name in ("trajectories", "scored", "successes", "rewarded")}
-    total = sum(row["reward_mean"] * row["rewarded"] for row in rows if row["rewarded"])
+    means = [(row["reward_mean"], row["rewarded"]) for row in rows if row["rewarded"]]
+    # Rewards of both infinities, which an index of somebody else's may hold, have no mean.
+    is_known = bool(means) and all(mean is not None for mean, _ in means)
     points = [(row["step"], row["pass_rate"]) for row in rows if row["step"] is not None]
     is_drawn = sum(rate is not None for _, rate in points) > 1
     return {
         **counted,
         "split": rows[0]["split"],
-        "reward_mean": total / counted["rewarded"] if counted["rewarded"] else None,
+        "reward_mean": sum(mean * count for mean, count in means) / counted["rewarded"] if is_known else None,
         "spark": spark(points, "pass rate of this prompt", 0, 1) if is_drawn else None,
     }
 

@@ -14,6 +14,7 @@ import pytest
 from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.cli.say import COMMANDS
 from tests.commands import Done, indexed, rltracer
+from tests.index_factory import make_index
 from tests.layouts import append, message, trace
 
 NAME = "a-run-whose-name-says-what-was-changed-in-it-and-when"
@@ -147,3 +148,13 @@ def test_a_long_path_is_whole_and_leaves_no_label_alone(
     assert lines[0].startswith("Error: The file")
     assert lines[1].strip() == str(file)
     assert max(map(width_of, [lines[0], *lines[2:]])) <= 80
+
+
+def test_huge_and_infinite_rewards_take_few_columns_and_leave_json_valid(tmp_path: Path) -> None:
+    rows = [{"prompt": "p", "reward": reward} for reward in (1e308, 1e308, -1e308)]
+    made = make_index(tmp_path / "x.sqlite", [*rows, {"prompt": "q", "reward": float("inf")}])
+    said = rltracer("inspect", made, "--prompt", 1).stdout
+    assert "best of all: trajectory 1, reward 1e+308 (as 1 other), step 1, train" in said
+    assert all(len(line) <= COLUMNS for line in said.splitlines())
+    [row] = rltracer("inspect", made, "--prompt", 2, "--json").stdout.splitlines()
+    assert json.loads(row, parse_constant=pytest.fail)["reward_mean"] is None

@@ -10,6 +10,7 @@ from .visible import printable
 
 PIPED = 80  # columns where there is no terminal
 NARROWEST = 40  # a table takes that much in any case
+LARGEST_DECIMAL = 1e9
 LARGEST_WHOLE = 1e15  # below it a fraction has digits behind its point
 SHORTEST_PLACE = 10  # columns of a place that are shown in any case
 
@@ -53,8 +54,8 @@ def cell(text: str | None, width: int) -> str:
 
 
 def decimal(number: float | None) -> str:
-    """Return a number with three decimals, or a dash where there is none."""
-    return "–" if number is None else f"{number:.3f}"
+    """Return a number with three decimals, four digits of one that is beyond columns, or a dash where there is none."""
+    return "–" if number is None else f"{number:.3f}" if abs(number) < LARGEST_DECIMAL else f"{number:.4g}"
 
 
 def figure(number: float) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 # What steers a terminal or hides in it: control characters, line separators, bidirectional marks, tag characters, and
@@ -48,5 +50,21 @@ codecs.register_error(ESCAPING, _escape)
 
 
 def json_line(value: Any) -> str:
-    """Return a value as one line of JSON, in which no character can steer a terminal."""
-    return UNSEEN.sub(lambda found: _escaped(found[0]), json.dumps(value, ensure_ascii=False, default=str))
+    """Return a value as one line of JSON, in which no character can steer a terminal.
+
+    A sum beyond all numbers, which JSON has no word for, is null.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, default=str)
+    return UNSEEN.sub(lambda found: _escaped(found[0]), text)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with None in the place of infinite numbers, and of those that are none."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value

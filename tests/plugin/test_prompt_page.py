@@ -284,3 +284,13 @@ async def test_a_prompt_is_found_by_its_index_in_a_large_run(tmp_path):
     for plan in plans[2:]:
         assert "SEARCH g USING INDEX prompt_groups_prompt (prompt_id=?)" in plan
         assert "SEARCH t USING INDEX trajectories_group (prompt_group_id=?)" in plan
+
+
+async def test_infinite_rewards_have_no_mean_and_no_error(tmp_path):
+    rewards = (float("inf"), float("-inf"), 1.0, None)
+    rows = [{"step": step, "prompt": "p", "reward": reward} for step in (1, 2) for reward in rewards]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    steps = table_rows(await get(datasette, f"{PAGE}/1"), "steps")
+    assert [row[2:] for row in steps] == [
+        ["0.667 2 of 3, 1 unscored", "–", "inf 1", "−inf 2"], ["0.667 2 of 3, 1 unscored", "–", "inf 5", "−inf 6"]
+    ]  # fmt: skip
