@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rltracer_sqlite.export import DifficultyFilter, ExportError, FieldFilter, TableRows
+from rltracer_sqlite.export import Acceptance, DifficultyFilter, ExportError, FieldFilter, TableRows
+from rltracer_sqlite.export.conditions import ACCEPTED
 from rltracer_sqlite.export.stages import FIELD, STAGES, meaning
 from tests.export_runs import chosen, export, indexed, inspect, rollout, spec, write_steps
+from tests.index_factory import make_index
 from tests.indexing import index, rows, value
 from tests.layouts import append, episode, message, v0_row
 
@@ -204,3 +208,12 @@ def test_records_without_an_id_are_chosen_by_their_place_whatever_folder_was_ind
         for name in ("a.sqlite", "b.sqlite")
     ]
     assert places[0] == places[1]
+
+
+@pytest.mark.parametrize("outcome", [Acceptance.CORRECT, Acceptance.INCORRECT])
+def test_a_group_is_not_looked_for_among_all_successes(tmp_path: Path, outcome: Acceptance) -> None:
+    passed = [{"prompt": f"p{number}", "reward": 1.0} for number in range(20)]
+    with closing(sqlite3.connect(make_index(tmp_path / "never_analysed.sqlite", passed))) as connection:
+        sql = f"select 1 from trajectories t where t.prompt_group_id = 7 and {ACCEPTED[outcome]}"
+        [(*_, plan)] = connection.execute(f"explain query plan {sql}")
+    assert "trajectories_group " in plan

@@ -39,10 +39,12 @@ COLUMNS = {
     "truncated": "truncated",
     "turns": "turns",
 }
+# The sign keeps the planner, which knows nothing of an index that was never analysed, from looking through all
+# successes for each group.
 ACCEPTED = {
     Acceptance.ANY: "1",
-    Acceptance.CORRECT: "t.success = 1",
-    Acceptance.INCORRECT: "t.success = 0",
+    Acceptance.CORRECT: "+t.success = 1",
+    Acceptance.INCORRECT: "+t.success = 0",
 }
 # An error ended the sampling where the record says that it stopped because of one, or says nothing. One that came
 # after the last answer, while it was scored, leaves the conversation whole.
