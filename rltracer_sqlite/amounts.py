@@ -29,6 +29,12 @@ def size(number: float) -> str:
     return f"{number:.1f} TB"
 
 
+def exactly(number: float) -> str:
+    """Return a number as short as it can be read back from: 1 and 0.5, and all digits of others."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
 def ranges(steps: Iterable[int]) -> str:
     """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
     found: list[list[int]] = []

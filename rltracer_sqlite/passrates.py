@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .amounts import plural
+from .amounts import exactly, plural
 from .arguments import as_number, is_text, shown
 from .index.columns import resolve_path
 from .index.views import WINDOW_SIZES as WINDOW_SIZES
@@ -37,7 +37,7 @@ class SuccessRule:
     __repr__ = given
 
     def __str__(self) -> str:
-        return f"{self.path} >= {self.threshold:g}"
+        return f"{self.path} >= {exactly(self.threshold)}"
 
 
 def unscored_words(trajectories: int, scored: int, split: str = "") -> str:
@@ -51,12 +51,14 @@ def unscored_words(trajectories: int, scored: int, split: str = "") -> str:
 def parse_rule(text: str) -> SuccessRule:
     """Return the rule written as 'rewards.reward.score >= 0.5'; a path alone means '>= 1'.
 
+    A path may hold spaces, as names of rewards do, where a comparison stands behind it.
     Raises SuccessRuleError for another comparison, or a threshold that is not a finite number.
     """
     if not isinstance(text, str):
         raise TypeError(f"A rule is text, and {shown(text)} is none.")
-    path, comparison, number = (part.strip() for part in text.partition(">="))
-    if not re.fullmatch(r"[^\s<>=]+", path):
+    before, comparison, after = text.rpartition(">=")
+    path, number = (before.strip(), after.strip()) if comparison else (text.strip(), "")
+    if not re.fullmatch(r"(?s:.*[^<>=])" if comparison else r"[^\s<>=]+", path):
         raise SuccessRuleError(
             f"Cannot read the rule {shown(text)}: write PATH >= NUMBER, as in 'metrics.correct >= 1'"
         )

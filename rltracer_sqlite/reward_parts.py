@@ -119,7 +119,8 @@ def _is_sum(connection: sqlite3.Connection, run_id: int) -> bool:
     """Say whether the mapping of a run adds the rewards up; other systems record a total, or weights."""
     from .sources.table.mapping_file import parse_mapping
 
-    mapping = connection.execute("select mapping from runs where id = ?", (run_id,)).fetchone()[0]
+    row = connection.execute("select mapping from runs where id = ?", (run_id,)).fetchone()
+    mapping = row and row[0]  # the run may just have been removed
     try:
         return mapping is not None and parse_mapping(mapping, "the mapping in the index").adds_rewards
     except SourceError:

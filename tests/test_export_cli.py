@@ -132,6 +132,7 @@ def test_rejected_and_redacted_rows_are_told(tmp_path: Path) -> None:
         ("info.x?>=1", FieldFilter("info.x", minimum=1, include_missing=True)),
         ("env=math, code", FieldFilter("env", allowed_values=("math", "code"))),
         ("level=3", FieldFilter("level", allowed_values=("3", 3.0))),
+        ("rewards.right format.score >=1", FieldFilter("rewards.right format.score", minimum=1)),
         ("ok=true", FieldFilter("ok", allowed_values=("true", True))),
     ],
 )

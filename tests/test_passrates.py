@@ -135,6 +135,8 @@ def test_every_rate_is_in_the_bin_whose_conditions_it_meets(count):
         ("rewards.reward.score >= 0.5", SuccessRule("rewards.reward.score", 0.5)),
         ("reward>=-1e-3", SuccessRule("reward", -0.001)),
         ("metrics.correct", SuccessRule("metrics.correct", 1.0)),
+        ("rewards.right format.score >= 1", SuccessRule("rewards.right format.score", 1.0)),
+        ("rewards.a >= b.score>=1234567.5", SuccessRule("rewards.a >= b.score", 1234567.5)),
     ],
 )
 def test_rules(text, rule):
@@ -143,7 +145,19 @@ def test_rules(text, rule):
 
 
 @pytest.mark.parametrize(
-    "text", ["", ">= 1", "reward > 1", "reward = 1", "reward >= nan", "reward >= inf", "a b >= 1", "x >= y"]
+    "text",
+    [
+        "",
+        ">= 1",
+        "reward > 1",
+        "reward = 1",
+        "reward >= nan",
+        "reward >= inf",
+        "a b",
+        "a >= b >= 1 2",
+        "a >>= 1",
+        "x >= y",
+    ],
 )
 def test_rules_that_cannot_be_read(text):
     with pytest.raises(SuccessRuleError):

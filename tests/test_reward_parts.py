@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -209,3 +210,15 @@ def test_runs_with_different_rewards_are_told_apart(tmp_path: Path) -> None:
     index(database, write_swift(tmp_path / "one", {ACCURACY: [1.0]}))
     said = rltracer("inspect", database).stdout
     assert f"Success: {SUM} (run 1), reward >= 1 (run 2)." in " ".join(said.split())
+
+
+@pytest.mark.parametrize("name", ["Right format", "a >= 2", "it's", "50% off", "<b>"])
+def test_the_rule_that_is_offered_can_be_set_whatever_the_reward_is_called(tmp_path: Path, name: str) -> None:
+    index(tmp_path / "x.sqlite", write_swift(tmp_path / "run", {name: [1.0, 0.0], FORMAT: [1.0, 1.0]}))
+    said = rltracer("success", tmp_path / "x.sqlite").stdout
+    command = shlex.split(said.partition("as in:\n")[2])[1:]
+    assert rltracer(*command).returncode == 0
+    rule = f"rewards.{name}.score >= 1"
+    assert f"run: {rule}: no split: 2 successes of 4 scored" in rltracer("success", tmp_path / "x.sqlite").stdout
+    funnel = TraceDataExporter(tmp_path / "x.sqlite").inspect()
+    assert funnel["success_of"] == f"{rule}; all scored"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..amounts import LONGEST_NAME, plural, shortened
+from ..amounts import LONGEST_NAME, exactly, plural, shortened
 from ..passrates import unscored_words
 from ..reward_parts import RewardParts, rule_in_words
 from .data import SELECTION, Query
@@ -52,7 +52,7 @@ def scoring_words(
     several.
     """
     # An index that nobody vouched for may hold anything.
-    least = f"{threshold:g}" if isinstance(threshold, (int, float)) else str(threshold)
+    least = exactly(threshold) if isinstance(threshold, (int, float)) else str(threshold)
     rule = rule_in_words(f"{path} >= {least}", parts)
     said = f"Success: {rule}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}"
     if unscored := prompts - scored_prompts:

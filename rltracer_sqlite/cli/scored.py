@@ -20,7 +20,7 @@ def scored_lines(
 
     `is_chosen` says that a person has chosen the rule.
     """
-    lines = [f"  success: {rule.path} >= {rule.threshold:g}"]
+    lines = [f"  success: {rule}"]
     lines += _part_lines(connection, run_id, rule, is_chosen)
     unscored = count["trajectories"] - count["scored"]
     lines += _unscored_lines(connection, run_id, rule.path, unscored, bool(count["scored"]))

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..amounts import exactly
 from ..arguments import as_number, is_text, shown
 from ..reprs import given
 from .errors import ExportError
 
-FIELD = re.compile(r"(?P<path>[^<>=?\s]+)(?P<missing>\??)\s*(?P<operator><=|>=|=)(?P<value>.+)")
+FIELD = re.compile(r"(?P<path>[^<>=?\s](?:[^<>=?]*[^<>=?\s])?)(?P<missing>\??)\s*(?P<operator><=|>=|=)(?P<value>.+)")
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class FieldFilter:
         )
 
     def __str__(self) -> str:
-        parts = [f">= {self.minimum:g}"] if self.minimum is not None else []
-        parts += [f"<= {self.maximum:g}"] if self.maximum is not None else []
+        parts = [f">= {exactly(self.minimum)}"] if self.minimum is not None else []
+        parts += [f"<= {exactly(self.maximum)}"] if self.maximum is not None else []
         if self.allowed_values is not None:
             parts.append(f"in {', '.join(dict.fromkeys(map(str, dict.fromkeys(self.allowed_values))))}")
         condition = f"{self.path} {' and '.join(parts) or 'recorded'}"

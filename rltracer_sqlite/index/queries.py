@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..amounts import exactly
 from ..scores import Scores
 from ..sources.base import Locator
 
@@ -33,7 +34,7 @@ class Run(NamedTuple):
     @property
     def success(self) -> str:
         """The success rule as it is written."""
-        return f"{self.success_path} >= {self.success_threshold:g}"
+        return f"{self.success_path} >= {exactly(self.success_threshold)}"
 
 
 def runs(connection: sqlite3.Connection) -> list[Run]:

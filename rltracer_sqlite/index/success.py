@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+from ..amounts import exactly
 from ..sources.base import Entry
 from .columns import BUILT_IN, Columns, quoted, resolve_path
 from .statistics import apply_success
@@ -83,7 +84,7 @@ def rule_and_splits(connection: sqlite3.Connection, run_id: int) -> tuple[dict[s
         (run_id,),
     ).fetchall()
     rule = {
-        "run_id": run_id, "run": name, "success": f"{path} >= {threshold:g}", "success_path": path,
+        "run_id": run_id, "run": name, "success": f"{path} >= {exactly(threshold)}", "success_path": path,
         "success_threshold": threshold, "success_chosen": bool(chosen),
     }  # fmt: skip
     return rule, [_scored(split, *map(int, counts)) for split, *counts in rows or [(None, 0, 0, 0)]]
