@@ -189,3 +189,12 @@ def test_a_few_trajectories_are_shown(trajectories: str, said: str) -> None:
 def test_preferences_are_named_as_the_reader_calls_them(sentence: str, said: str) -> None:
     options = {"drop_truncated": "--no-truncated", "acceptance": "--acceptance", "distinct": "--distinct"}
     assert renamed(sentence, lambda name, to: f"{options[name]} {to}".strip() if name in options else None) == said
+
+
+def test_a_role_with_a_line_break_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    said = [message("user", [part("a\nb", 1)]), message("assistant", "42"), message("x\nNote: \u202e", "!")]
+    database = indexed(tmp_path, {1: [trace(said, id="a")]})
+    told = rltracer("export", database, "--acceptance", "any", "-o", tmp_path / "o.jsonl").stderr
+    assert "of the role x␊Note: \\u202e, and no answer" in told
+    assert ": a␊b. TRL" in told
+    assert all(line.startswith("Note: ") for line in told.splitlines())

@@ -20,7 +20,7 @@ from .ids import IdFile
 from .places import FILE, OUTPUT, RUN
 from .progress import refuse_both
 from .say import say
-from .visible import printable
+from .visible import in_line, printable
 
 if TYPE_CHECKING:
     from ..export.exporter import ExportResult, TraceDataExporter
@@ -238,7 +238,7 @@ def _say_written(result: ExportResult, told: dict[str, Any], is_replaced: bool) 
 def _say_row_notes(told: dict[str, Any]) -> None:
     """Say on stderr what rows do not show at first sight, and a trainer takes in."""
     for note in told["row_notes"]:
-        say(f"Note: {note}", err=True)
+        say(in_line(f"Note: {note}"), err=True)
 
 
 def _in_options(told: dict[str, Any]) -> dict[str, Any]:
