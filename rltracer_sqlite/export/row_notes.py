@@ -134,7 +134,7 @@ def _on_parts(written: Written) -> str:
     kinds = listed(sorted(written.kinds_of_parts, key=lambda kind: (-written.kinds_of_parts[kind], kind)))
     return (
         f"{holds} images or other parts that are no text, as recorded{met.where}: {kinds}. TRL takes images from a "
-        "column of their own; the field filter env=NAME takes one environment without them."
+        "column of their own; the field filter env=NAME keeps an environment that has none."
     )
 
 
