@@ -65,7 +65,8 @@ select
     (select max(split) from chosen where run_id = r.id) as split,
     (select json_group_array(json_array(named, successes, scored, trajectories, rewarded, reward)) from totals
         where run_id = r.id) as splits,
-    files, {", ".join(COUNTS)}, {STEPS_AMISS.format(schema="main").strip()},
+    {", ".join(f"ifnull({name}, 0) as {name}" for name in ("files", *COUNTS))},
+    {STEPS_AMISS.format(schema="main").strip()},
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
 """

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.export import Acceptance, DifficultyFilter, ExportError, FieldFilter, TableRows
+from rltracer_sqlite.export import Acceptance, DifficultyFilter, ExportError, ExportPreferences, FieldFilter, TableRows
 from rltracer_sqlite.export.conditions import ACCEPTED
+from rltracer_sqlite.export.runs import open_runs
+from rltracer_sqlite.export.selection import Selection
 from rltracer_sqlite.export.stages import FIELD, STAGES, meaning
+from rltracer_sqlite.export.summary import summary
+from rltracer_sqlite.index.contents import nothing_there
 from tests.export_runs import chosen, export, indexed, inspect, rollout, spec, write_steps
 from tests.index_factory import make_index
 from tests.indexing import index, rows, value
@@ -217,3 +221,18 @@ def test_a_group_is_not_looked_for_among_all_successes(tmp_path: Path, outcome: 
         sql = f"select 1 from trajectories t where t.prompt_group_id = 7 and {ACCEPTED[outcome]}"
         [(*_, plan)] = connection.execute(f"explain query plan {sql}")
     assert "trajectories_group " in plan
+
+
+def test_a_run_that_is_removed_meanwhile_ends_an_export_with_a_sentence(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [rollout("a")]})
+
+    with Selection(open_runs([spec(database)]), ExportPreferences()) as selection:
+        selection.select()
+        with closing(sqlite3.connect(database)) as connection, connection:
+            for table in ("trajectories", "prompt_groups", "step_values", "steps", "shards", "runs"):
+                connection.execute(f"delete from {table}")
+        with pytest.raises(ExportError, match="The run run is not in the index any more"):
+            summary(selection)
+        assert nothing_there(selection.scratch.attach(selection.runs[0]), 1, schema="source") == (
+            "The run is not in the index any more."
+        )

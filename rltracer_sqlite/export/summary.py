@@ -10,6 +10,7 @@ from ..amounts import listed
 from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
 from ..passrates import unscored_words
+from .errors import ExportError
 from .extent import MOST_COLUMNS, available_of
 from .preferences import ExportMode
 from .row_notes import row_notes
@@ -73,6 +74,8 @@ def _amiss(selection: Selection) -> list[str]:
     notes = []
     for run in selection.runs:
         states = run_states(selection.scratch.attach(run), "source")
+        if run.id not in states:
+            raise ExportError(f"The run {run.name} is not in the index any more: it was changed meanwhile.")
         how = lists_them(name_of_place(run.index, run.known.root), run.known.name if len(states) > 1 else None)
         if said := amiss(states[run.id], how):
             notes.append(f"{run.name}: {said}")

@@ -30,8 +30,10 @@ def nothing_there(
     groups = Groups(connection, [run_id], asked, schema=schema)
     if groups.any():
         return None
-    name = connection.execute(f"select name from {schema}.runs where id = ?", (run_id,)).fetchone()[0]
-    return f"The run {name} has no trajectory{asked_for(asked)}. It has {_has(groups)}"
+    row = connection.execute(f"select name from {schema}.runs where id = ?", (run_id,)).fetchone()
+    if row is None:  # it was removed meanwhile
+        return "The run is not in the index any more."
+    return f"The run {row[0]} has no trajectory{asked_for(asked)}. It has {_has(groups)}"
 
 
 def lacking(connection: sqlite3.Connection, run_ids: Sequence[int], **asked: Any) -> tuple[list[int], str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from datasette.app import Datasette
@@ -149,3 +151,17 @@ async def test_bars_stay_inside_their_width():
     assert 'class="passed" x="0" y="1" width="0.0"' in rate_bar(0, 0, 0)
     assert 'x="15.0" y="1.5" width="15.0"' in signed_bar(-1, 2)
     assert signed_bar(None, 1) == signed_bar(1, 0) == signed_bar(float("nan"), 1) == ""
+
+
+async def test_a_run_of_which_no_file_was_found_yet_is_a_row(tmp_path):
+    made = make_index(tmp_path / "index.sqlite", trajectories())
+    with closing(sqlite3.connect(made)) as connection, connection:
+        connection.execute(
+            """
+            insert into runs (name, root, source, success_path, success_threshold, created_at)
+            values ('begun', '/begun', 'prime-rl', 'reward', 1, '2026-11-29T19:58:57Z')
+            """
+        )
+    datasette = Datasette([str(made)])
+    assert "no file found yet" in words(await get(datasette, PAGE))
+    assert "no file found yet" in words(await get(datasette, f"{PAGE}run/3"))
