@@ -143,7 +143,7 @@ def test_how_many_rows_are_distinct_and_which_are_not(tmp_path: Path) -> None:
     [said] = notes(spec(database), tmp_path)
     assert said == "2 of 3 rows are distinct; distinct=True leaves out the other one (trajectory 2)."
     told = rltracer("export", database, "-o", tmp_path / "o.jsonl").stderr
-    assert "Note: 1 of 2 rows is distinct; --distinct leaves out the other one (trajectory 2).\n" in told
+    assert "Note: 1 of 2 rows is distinct; --distinct replaces the other one where it can (trajectory 2).\n" in told
     assert rltracer("export", database, "--dry-run").stderr == ""  # it reads no record
 
 

@@ -142,7 +142,7 @@ def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
         "drop_truncated": True, "drop_scoring_errors": True, "unique_prompts": True, "global_per_prompt": 1,
         "target_count": 1, "field_filters": (FieldFilter("turns", minimum=0),),
     }  # fmt: skip
-    told = [inspect(some, mode="sft", **usual), inspect(run, effective_only=True)]
+    told = [inspect(some, mode="sft", **usual), inspect(run, effective_only=True, distinct=True)]
     told += [inspect(some, mode="preference", acceptance=one, **usual) for one in ("any", "correct")]
     told.append(inspect(run, mode="preference", rejected_outcome="failed"))
     with pytest.raises(ExportError) as refused:  # the best of the failed is no better than the worst of all

@@ -144,7 +144,9 @@ FIELD_FILTER = re.compile(r"\bthe field filter (\S+)")
 @click.option("--raw-trace", "include_raw_trace", is_flag=True, help="Add the whole record to each row.")
 @click.option("--no-tools", is_flag=True, help="Leave the tool definitions out.")
 @click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords of known shapes.")
-@click.option("--distinct", is_flag=True, help="Leave out rows of the same content as one before.")
+@click.option(
+    "--distinct", is_flag=True, help="Rows of the same content once; quotas and --target take others instead."
+)
 @options.progress
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def command(

@@ -13,6 +13,7 @@ from .runs import OpenRun
 
 LISTS = {"tools"}  # columns that hold a JSON array, of which one of the allowed values has to be one
 WELL_FORMED = "well formed"  # the stage at which rows that cannot be training data are counted
+DISTINCT = "distinct"  # the stage at which those are that only say what others do
 
 # Columns that a person may filter by besides recorded values, by the path that means them.
 COLUMNS = {
@@ -104,7 +105,8 @@ def conditions(
             found.append(unread_condition(str(one), f"field{number}"))
         else:
             found.append(field_condition(one, column, number))
-    return [*found, unread_condition(WELL_FORMED, "well_formed")]
+    found.append(unread_condition(WELL_FORMED, "well_formed"))
+    return [*found, unread_condition(DISTINCT, "distinct")] if preferences.distinct else found
 
 
 def column_of(connection: sqlite3.Connection, path: str) -> str | None:

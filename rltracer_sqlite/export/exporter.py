@@ -201,9 +201,15 @@ class TraceDataExporter:
 
     def _attempts(self, selection: Selection) -> Iterator[Written]:
         """Yield once, and again with another selection for as long as a record proves to be no training data."""
+        from .distinct import replace_repeats
+
         reasons: Counter[str] = Counter()
+        repeats = 0
         for _ in range(MOST_ATTEMPTS):
-            written = Written(rejected=reasons)
+            written = Written(rejected=reasons, repeats=repeats)
+            if self.preferences.distinct:
+                replace_repeats(selection, written, self.progress)
+                repeats = written.repeats
             yield written
             if not written.has_rejected:
                 return

@@ -47,19 +47,19 @@ d.pick, d.side, d.slot, g.window, t.step, t.env, t.task_key, t.data_idx, t.rewar
 t.episode_id, t.preview, p.key, g.scored, g.successes
 """
 # A pair stands where its better trajectory stands, and its worse one is read right after it.
-PICKED = f"""
+PICKED = """
 with picked as (
-    select k.pick, k.slot, 0 as side, k.id from placed l join picks k on k.pick = l.pick where k.run = :run
+    select k.pick, k.slot, 0 as side, k.id from {wanted} l join picks k on k.pick = l.pick where k.run = :run
     union all
-    select k.pick, k.slot, 1 as side, k.other from placed l join picks k on k.pick = l.pick
+    select k.pick, k.slot, 1 as side, k.other from {wanted} l join picks k on k.pick = l.pick
     where k.run = :run and k.other is not null
 ),
 ordered as (
-    select d.pick, row_number() over (order by {FILE_ORDER}) as place
+    select d.pick, row_number() over (order by {order}) as place
     from picked d cross join source.trajectories t on t.id = d.id join source.shards s on s.id = t.shard_id
     where d.side = 0
 )
-select {FACTS}, {LOCATED}
+select {columns}
 from ordered o join picked d on d.pick = o.pick
 cross join source.trajectories t on t.id = d.id
 cross join source.shards s on s.id = t.shard_id
@@ -82,8 +82,8 @@ def written_rows(
     selection.scratch.forget_contents()
     for run in selection.runs:
         with selection.scratch.index_errors(run), ExitStack() as stack:
-            make = _Maker(selection, run, written, stack)
-            for parts in _read(selection, run):
+            make = Maker(selection, run, written, stack)
+            for parts in read_picks(selection, run):
                 done += 1
                 if progress is not None:
                     progress(doing, done, total)
@@ -97,10 +97,11 @@ def written_rows(
 Part = tuple[Facts, Located, Trajectory]
 
 
-def _read(selection: Selection, run: OpenRun) -> Iterator[list[Part]]:
-    """Yield each pick as what was read of it: one trajectory, or the two of a pair."""
+def read_picks(selection: Selection, run: OpenRun, wanted: str = "placed") -> Iterator[list[Part]]:
+    """Yield each pick of a table as what was read of it: one trajectory, or the two of a pair."""
     size = len(Facts._fields)
-    cursor = selection.scratch.copied("located", [*Facts._fields, *Located._fields], PICKED, run, {"run": run.number})
+    question = PICKED.format(wanted=wanted, order=FILE_ORDER, columns=f"{FACTS}, {LOCATED}")
+    cursor = selection.scratch.copied("located", [*Facts._fields, *Located._fields], question, run, {"run": run.number})
     rows = ((Located(*row[size:]), Facts(*row[:size])) for row in cursor)
     parts: list[Part] = []
     for (place, facts), trajectory in read_rows(run, rows, conversations(run.source)):
@@ -112,17 +113,19 @@ def _read(selection: Selection, run: OpenRun) -> Iterator[list[Part]]:
         yield parts
 
 
-class _Maker:
-    """Makes the rows of one run."""
+class Maker:
+    """Makes the rows of one run, of the picks of a table."""
 
-    def __init__(self, selection: Selection, run: OpenRun, written: Written, stack: ExitStack) -> None:
+    def __init__(
+        self, selection: Selection, run: OpenRun, written: Written, stack: ExitStack, wanted: str = "placed"
+    ) -> None:
         self.selection, self.run, self.written = selection, run, written
         self.preferences = selection.preferences
         self.files: dict[str, str] = {}  # what a shard is called now: it may have been sealed since it was indexed
         self.data: DatadevRows | None = None
         path = run.spec.rl_data_path
         if self.preferences.mode is ExportMode.RL and path is not None:
-            self.data = stack.enter_context(DatadevRows(Path(path), _wanted_rows(selection, run)))
+            self.data = stack.enter_context(DatadevRows(Path(path), _wanted_rows(selection, run, wanted)))
 
     def rows(self, parts: list[Part]) -> Iterator[Row]:
         """Yield the rows of one pick, none where it is rejected."""
@@ -131,7 +134,7 @@ class _Maker:
         except RowRejected as error:
             self.written.rejected[str(error)] += 1
             self.written.has_rejected = True
-            self.selection.reject(self.run, parts[0 if error.of_chosen else -1][1].id, str(error))
+            self.reject(parts, error)
             return
         called = [self.selection.called(self.run, place.id) for _, place, _ in parts]
         for one in made:
@@ -151,6 +154,14 @@ class _Maker:
             is_one_of_several = bool(one.branches) and any(_branches(part[2]) > 1 for part in parts)
             self.written.count(one.row, called, is_one_of_several)
             yield row
+
+    def contents(self, parts: list[Part]) -> list[Row]:
+        """Return what the rows of one pick say, without provenance and raw trace. Raises RowRejected."""
+        return [self._without_secrets(one.row) for one in self._made(parts)]
+
+    def reject(self, parts: list[Part], error: RowRejected) -> None:
+        """Rule out the trajectory that is at fault."""
+        self.selection.reject(self.run, parts[0 if error.of_chosen else -1][1].id, str(error))
 
     def _without_secrets(self, value: Any) -> Any:
         return redact(value, self.written.redacted) if self.preferences.redact else value
@@ -205,10 +216,10 @@ def _branches(trajectory: Trajectory) -> int:
     return len(trajectory.branches) or 1
 
 
-def _wanted_rows(selection: Selection, run: OpenRun) -> list[int]:
+def _wanted_rows(selection: Selection, run: OpenRun, wanted: str) -> list[int]:
     rows = selection.scratch.attach(run).execute(
-        """
-        select distinct t.data_idx from placed l join picks k on k.pick = l.pick
+        f"""
+        select distinct t.data_idx from {wanted} l join picks k on k.pick = l.pick
         cross join source.trajectories t on t.id = k.id
         where k.run = ? and typeof(t.data_idx) = 'integer'
         """,

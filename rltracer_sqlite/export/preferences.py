@@ -63,8 +63,8 @@ class ExportPreferences:
     `keep_generation_errors` and `drop_scoring_errors` say what becomes of trajectories with errors. `reward_margin` is
     the least difference between the rewards of a pair, which is never 0. `rl_from_trace` takes the prompts of RL rows
     from the traces, where a run has no rl_data_path. `include_provenance`, `include_raw_trace` and `include_tools` say
-    what stands in a row, and `redact` replaces secrets in it. `distinct` leaves out rows of the same content as one
-    before, provenance and raw trace aside. docs/export.md explains each.
+    what stands in a row, and `redact` replaces secrets in it. `distinct` writes rows of the same content once,
+    provenance and raw trace aside; quotas and the target take others instead. docs/export.md explains each.
 
     Raises ExportError for what cannot be meant.
     """
@@ -129,6 +129,12 @@ class ExportPreferences:
     def is_limited(self) -> bool:
         """Say whether anything is counted over all prompts together, so that their order matters."""
         return any((self.target_count, self.global_per_prompt, self.unique_prompts))
+
+    @property
+    def can_replace(self) -> bool:
+        """Say whether something that is not selected can take the place of what is left out."""
+        # Each trajectory of a prompt gives the same RL row.
+        return self.is_limited or (self.mode is not ExportMode.RL and self.quota is not None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the preferences as JSON has them, for the summary."""

@@ -111,7 +111,7 @@ class Ranking:
     def _is_order_needed(self, count: int) -> bool:
         """Say whether a draw decides anything: which candidates are taken, or what is written of their order."""
         is_cut = self.quota is not None and count > self.quota
-        return is_cut or self.is_limited or self.preferences.include_provenance
+        return is_cut or self.is_limited or self.preferences.include_provenance or self.preferences.distinct
 
     def _pairs(self, groups: list[Group]) -> Iterator[tuple[Key, int, int]]:
         """Yield the best with the worst, the second best with the second worst, as long as the margin is wide enough.

@@ -20,15 +20,15 @@ def row_notes(preferences: ExportPreferences, selected: Selected, written: Writt
     if preferences.mode is not ExportMode.RL:
         notes += [_on_branches(selected, in_pairs, whole), _on_limits(selected.cut_off, in_pairs)]
     if written is not None:
-        met = [note for note in _on_written(written) if note]
+        met = [note for note in _on_written(written, preferences) if note]
         notes += met if whole else [_on_beginning(written, preferences, met)]
     return [note for note in notes if note]
 
 
-def _on_written(written: Written) -> list[str]:
+def _on_written(written: Written, preferences: ExportPreferences) -> list[str]:
     return [
-        _on_repeats(written), _on_endings(written), _on_tools(written.without_tools), _on_reasoning(written),
-        _on_parts(written), _on_types(written),
+        _on_repeats(written, preferences), _on_endings(written), _on_tools(written.without_tools),
+        _on_reasoning(written), _on_parts(written), _on_types(written),
     ]  # fmt: skip
 
 
@@ -88,13 +88,15 @@ def _on_limits(met: Met, in_pairs: bool) -> str:
     return f"{selected} cut off by a limit{met.where}; drop_truncated leaves out such trajectories."
 
 
-def _on_repeats(written: Written) -> str:
+def _on_repeats(written: Written, preferences: ExportPreferences) -> str:
     if written.repeats and written.is_preview:  # of what is written a line after the funnel says so
         return f"{plural(written.repeats, 'row')} of the same content as one before left out."
     if not (met := written.repeated).count:
         return ""
     others = "the other one" if met.count == 1 else f"the other {met.count:,}"
     are = f"{written.distinct:,} of {plural(written.rows, 'row')} {'is' if written.distinct == 1 else 'are'}"
+    if preferences.can_replace:
+        return f"{are} distinct; distinct=True replaces {others} where it can{met.where}."
     return f"{are} distinct; distinct=True leaves out {others}{met.where}."
 
 

@@ -70,6 +70,14 @@ create table picks (
 
 -- What the rows that were made hold, provenance and raw trace aside, as Python's hash of it.
 create table contents (hash integer primary key);
+
+-- The same of what was picked, before anything is written: a row per row that it gives.
+create table said (run integer, id integer, other integer, hash integer);
+create index said_key on said(run, id);
+
+-- Picks that are to be read for that, and the units whose picks say the same.
+create table unread (pick integer primary key);
+create table repeating (unit integer primary key);
 """
 
 

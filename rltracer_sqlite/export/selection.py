@@ -75,12 +75,30 @@ class Selection:
         """Select anew, after records that were read have proved to be no training data."""
         self._choose()
 
-    def reject(self, run: OpenRun, id: int, reason: str) -> None:
-        """Note that a trajectory cannot be a row."""
+    def reject(self, run: OpenRun, id: int, reason: str | None, stage: str = WELL_FORMED) -> None:
+        """Note that a trajectory cannot be a row, or at this stage is not to be one."""
         self.scratch.connection.execute(
-            "insert or ignore into unfit (run, stage, id, reason) values (?, ?, ?, ?)",
-            (run.number, WELL_FORMED, id, reason),
+            "insert or ignore into unfit (run, stage, id, reason) values (?, ?, ?, ?)", (run.number, stage, id, reason)
         )
+
+    def reject_unit(self, run: OpenRun, unit: int, stage: str) -> None:
+        """Note that no trajectory of a unit, as a quota is for, is to be a row."""
+        with self.scratch.index_errors(run):
+            self.scratch.attach(run).execute(
+                """
+                insert or ignore into unfit (run, stage, id)
+                select m.run, ?, t.id from members m
+                cross join source.trajectories t on t.prompt_group_id = m.prompt_group_id
+                where m.run = ? and m.unit = ?
+                """,
+                (stage, run.number, unit),
+            )
+
+    def rank(self, preferences: ExportPreferences) -> None:
+        """Fill `picks` with what the quotas of some preferences allow; nothing is placed of it."""
+        for run in self.runs:
+            with self.scratch.index_errors(run):
+                rank_candidates(self.scratch, run, preferences, self.conditions[run.number], self.progress)
 
     def _examine(self) -> None:
         """Read the records that are left for the filters that no index answers."""
@@ -109,10 +127,7 @@ class Selection:
         return f"Similar: {', '.join(similar)}." if similar else "The table fields of the index lists what is recorded."
 
     def _choose(self) -> None:
-        for run in self.runs:
-            with self.scratch.index_errors(run):
-                found = self.conditions[run.number]
-                rank_candidates(self.scratch, run, self.preferences, found, self.progress)
+        self.rank(self.preferences)
         if not self.scratch.count("picks"):
             self.across = []  # of a selection before this one
             self._refuse_none()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..amounts import listed, plural
 from ..index.columns import quoted
-from .conditions import LISTS, WELL_FORMED, column_of
+from .conditions import DISTINCT, LISTS, WELL_FORMED, column_of
 from .filters import FieldFilter
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
 from .preferences import ExportMode, ExportPreferences
@@ -31,6 +31,7 @@ ADVICE = {
 }
 # What can be done about the quotas that leave too few.
 QUOTAS = {
+    DISTINCT: "leave out distinct=True",
     "per prompt": "raise per_prompt",
     **dict.fromkeys(PAIRED.values(), "raise per_prompt"),
     **dict.fromkeys(REJECTED.values(), "take rejected_outcome='any'"),

@@ -29,6 +29,7 @@ STAGES = {
     "not truncated": "those that no limit cut off, or that do not record it",
     "effective": "those that were part of a training batch",
     "well formed": "those whose record can be made training data",
+    "distinct": "those whose row does not only say what another one does, where `--distinct` asks for that",
     "per prompt": "the quota of each prompt in each window",
     "in a pair": "the two trajectories of each pair; stands for *per prompt* where pairs are made",
     "in a pair (chosen passed)": "the same, where the chosen one has to pass by the run's success rule",

@@ -1,0 +1,128 @@
+"""Quotas and targets without rows of the same content: others of the draw take the places of repeats."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
+from rltracer_sqlite.export import distinct as search
+from tests.commands import rltracer
+from tests.export_runs import export, funnel, indexed, rollout, spec, write_data
+from tests.layouts import message, trace
+
+Record = dict[str, Any]
+
+
+def said(answers: str, question: str = "6 * 7?", **facts: Any) -> list[Record]:
+    """Return a rollout of a prompt per letter, which is all that it says."""
+    records = []
+    for number, answer in enumerate(answers):
+        record = rollout(f"{question}{number}{facts.get('passed', '')}", question, **facts)
+        record["nodes"][-1]["message"]["content"] = answer
+        records.append(record)
+    return records
+
+
+def answers(rows: list[Record]) -> list[str]:
+    return [row["messages"][-1]["content"] for row in rows]
+
+
+def test_a_target_is_met_with_rows_that_differ(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [*said("aaaab", "q1"), *said("aaacd", "q2"), *said("aaaaa", "q3")]})
+    asked = ("--per-prompt", "all", "--target", 6, "--distinct")
+    done = rltracer("export", database, *asked, "-o", tmp_path / "o.jsonl")
+    assert "\nWrote 6 rows to " in done.stdout
+    assert done.stderr == ""
+    rows = export(database, tmp_path / "p.jsonl", per_prompt=None, target_count=6, distinct=True)
+    assert len({str(row) for row in rows}) == len(rows) == 6
+    refused = rltracer("export", database, *asked[:3], 7, "--distinct", "-o", tmp_path / "o.jsonl")
+    assert (
+        "7 rows asked for, 6 available, of 3 prompts. Of 15 trajectories the condition distinct leaves 6. Ask for"
+        in (" ".join(refused.stderr.split()))
+    )
+    assert "leave out --distinct" in " ".join(refused.stderr.split())
+
+
+def test_a_target_of_rows_that_differ_stays_spread_over_prompts(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [one for n in range(4) for one in said("aabbcd", f"q{n}")]})
+    rows = export(database, tmp_path / "o.jsonl", per_prompt=None, target_count=10, distinct=True)
+    counts = Counter(row["messages"][1]["content"] for row in rows)
+    assert sorted(counts.values()) == [2, 2, 3, 3]
+    assert len({str(row) for row in rows}) == 10
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"global_per_prompt": 3}, {"order": "shortest"}, {"tool_call_sampling_power": 1}]
+)
+def test_a_quota_takes_the_first_of_the_draw_that_differ(tmp_path: Path, limits: dict[str, Any]) -> None:
+    drawn = random.Random(7)
+    records = [one for n in range(6) for one in said("".join(drawn.choices("aaaaaaabcd", k=20)), f"q{n}")]
+    drawn.shuffle(records)
+    database = indexed(tmp_path, {1: records})
+    order = {name: value for name, value in limits.items() if name != "global_per_prompt"}
+    every = export(database, tmp_path / "all.jsonl", per_prompt=None, include_provenance=True, **order)
+    expected: dict[str, dict[str, str]] = {}
+    for row in sorted(every, key=lambda row: row["trace_provenance"]["selection_slot"]):
+        first = expected.setdefault(row["messages"][1]["content"], {})
+        if len(first) < 3:
+            first.setdefault(row["messages"][-1]["content"], row["trace_provenance"]["uid"])
+    rows = export(database, tmp_path / "o.jsonl", per_prompt=3, distinct=True, include_provenance=True, **limits)
+    assert {row["trace_provenance"]["uid"] for row in rows} == {uid for of in expected.values() for uid in of.values()}
+
+
+def test_the_funnel_says_what_was_left_out(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: said("aaab")})
+    result = TraceDataExporter(database, ExportPreferences(distinct=True)).write(tmp_path / "o.jsonl")
+    told = funnel(result.summary)
+    assert (told["well formed"], told["distinct"], told["per prompt"]) == (4, 2, 2)
+    counts = [result.summary[name] for name in ("selected_count", "row_count", "repeated_rows_left_out")]
+    assert counts == [2, 2, 2]
+
+
+def test_few_rounds_find_a_row_that_differs_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = indexed(tmp_path, {1: said("a" * 300 + "b")})
+    monkeypatch.setattr(search, "MOST_ROUNDS", 12)
+    for limits in ({"per_prompt": 2}, {"per_prompt": None, "target_count": 2}):
+        assert sorted(answers(export(database, tmp_path / "o.jsonl", distinct=True, **limits))) == ["a", "b"]
+    monkeypatch.setattr(search, "MOST_ROUNDS", 1)
+    with pytest.raises(ExportError, match="Too many of the selected rows say the same as others"):
+        export(database, tmp_path / "o.jsonl", distinct=True)
+
+
+def test_pairs_are_replaced_by_pairs_that_differ(tmp_path: Path) -> None:
+    records = [*said("aaab"), *said("xxxy", passed=False)]
+    database = indexed(tmp_path, {1: records})
+    asked: dict[str, Any] = {"mode": "preference", "target_count": 2, "distinct": True}
+    rows = export(database, tmp_path / "o.jsonl", **asked)
+    assert len({str(row) for row in rows}) == len(rows) == 2
+    with pytest.raises(ExportError, match="9 pairs asked for"):
+        export(database, tmp_path / "o.jsonl", **asked | {"target_count": 9})
+
+
+def test_a_prompt_of_another_window_is_not_the_next_of_a_prompt(tmp_path: Path) -> None:
+    steps = {step: [one for n in range(3) for one in said("ab", f"q{n}", idx=n)] for step in (1, 2)}
+    database = indexed(tmp_path, steps)
+    run = spec(database, rl_data_path=write_data(tmp_path / "data.jsonl", ["q0", "q1", "q2"]))
+    asked: dict[str, Any] = {"mode": "rl", "window_size": 1, "distinct": True, "acceptance": "any"}
+    assert len(export(run, tmp_path / "o.jsonl", **asked, target_count=3)) == 3
+    assert len(export(run, tmp_path / "o.jsonl", **asked)) == 3
+    with pytest.raises(ExportError, match="4 rows asked for, 3 available, of 3 prompts"):
+        export(run, tmp_path / "o.jsonl", **asked, target_count=4)
+
+
+def test_what_cannot_be_a_row_is_replaced_as_well(tmp_path: Path) -> None:
+    nameless = message("assistant", tool_calls=[{"id": "c", "name": "", "arguments": "{}"}])
+    odd = [trace([message("user", "6 * 7?"), nameless, message("assistant", f"{n}")], id=f"odd{n}") for n in range(3)]
+    good = [trace([message("user", "6 * 7?"), message("assistant", said)], id=f"g{n}") for n, said in enumerate("aab")]
+    database = indexed(tmp_path, {1: [*odd, *good]})
+    exporter = TraceDataExporter(database, ExportPreferences(acceptance="any", distinct=True))
+    result = exporter.write(tmp_path / "o.jsonl")
+    assert result.row_count == 2
+    assert result.summary["rejected"].keys() == {"tool call without a name"}
+    with exporter.prepared() as prepared:
+        assert b"".join(prepared.chunks()) == (tmp_path / "o.jsonl").read_bytes()
