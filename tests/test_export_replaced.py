@@ -81,7 +81,7 @@ def test_the_funnel_says_what_was_left_out(tmp_path: Path) -> None:
     told = funnel(result.summary)
     assert (told["well formed"], told["distinct"], told["per prompt"]) == (4, 2, 2)
     counts = [result.summary[name] for name in ("selected_count", "row_count", "repeated_rows_left_out")]
-    assert counts == [2, 2, 2]
+    assert counts == [2, 2, 0]
 
 
 def test_few_rounds_find_a_row_that_differs_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,3 +126,14 @@ def test_what_cannot_be_a_row_is_replaced_as_well(tmp_path: Path) -> None:
     assert result.summary["rejected"].keys() == {"tool call without a name"}
     with exporter.prepared() as prepared:
         assert b"".join(prepared.chunks()) == (tmp_path / "o.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("mode", ["sft", "rl"])
+def test_rows_of_another_run_are_repeats_too(tmp_path: Path, mode: str) -> None:
+    databases = [indexed(tmp_path, {1: [*said("aab", "q"), *said("ab", "r")]}, name) for name in ("one", "two")]
+    asked: dict[str, Any] = {"mode": mode, "per_prompt": None, "rl_from_trace": True, "distinct": True}
+    most = 4 if mode == "sft" else 2
+    rows = export(databases, tmp_path / "o.jsonl", **asked, target_count=most)
+    assert len({str(row) for row in rows}) == len(rows) == most
+    with pytest.raises(ExportError, match=f"{most + 1} rows asked for, {most} available"):
+        export(databases, tmp_path / "o.jsonl", **asked, target_count=most + 1)

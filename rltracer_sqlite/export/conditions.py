@@ -106,7 +106,9 @@ def conditions(
         else:
             found.append(field_condition(one, column, number))
     found.append(unread_condition(WELL_FORMED, "well_formed"))
-    return [*found, unread_condition(DISTINCT, "distinct")] if preferences.distinct else found
+    if preferences.distinct and preferences.can_replace:  # else rows are left out when they are written
+        found.append(unread_condition(DISTINCT, "distinct"))
+    return found
 
 
 def column_of(connection: sqlite3.Connection, path: str) -> str | None:

@@ -6,9 +6,9 @@ read in its turn. No record is read twice for that, and only fingerprints of row
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import NamedTuple
 
 from .conditions import DISTINCT
 from .errors import ExportError
@@ -21,6 +21,7 @@ from .selection import Selection
 from .written import Written
 
 MOST_ROUNDS = 1000
+MOST_DOUBLED = 40  # times that it is looked twice as far ahead: farther than any quota goes
 UNSAID = "not exists (select 1 from said s where s.run = k.run and s.id = k.id and s.other is k.other)"
 SELECTED = f"insert into unread select l.pick from placed l join picks k on k.pick = l.pick where {UNSAID}"
 AHEAD = f"""
@@ -30,6 +31,7 @@ select k.pick from picks k where k.unit in (select unit from repeating) and k.sl
 SAID = "cross join said s on s.run = k.run and s.id = k.id and s.other is k.other"
 # A pick repeats others where each of its rows stands in a pick before it.
 REPEATED = f"""
+insert into repeated
 with known as (
     select k.pick, row_number() over (partition by s.hash order by l.position) as turn
     from placed l cross join picks k on k.pick = l.pick {SAID}
@@ -37,58 +39,62 @@ with known as (
 select pick from known group by pick having min(turn) > 1
 """
 REPEATED_AHEAD = f"""
+insert into repeated
 with known as (
     select k.pick, row_number() over (partition by k.unit, s.hash order by k.slot) as turn
     from picks k {SAID} where k.unit in (select unit from repeating)
 )
 select pick from known group by pick having min(turn) > 1
 """
+# Of a pair one side is ruled out, by turns, so that neither is used up before the other.
+RULE_OUT = """
+insert or ignore into unfit (run, stage, id)
+select k.run, :stage, case when k.other is null or :turn % 2 then k.id else k.other end
+from repeated r join picks k on k.pick = r.pick
+"""
+# Each trajectory of a prompt gives the same RL row.
+RULE_OUT_UNITS = """
+insert or ignore into unfit (run, stage, id)
+select k.run, :stage, t.id from repeated r cross join picks k on k.pick = r.pick
+cross join members m on m.run = k.run and m.unit = k.unit
+cross join source.trajectories t on t.prompt_group_id = m.prompt_group_id
+where k.run = :run
+"""
 
 
-class Pick(NamedTuple):
-    """A pick that only repeats others, and its number of rows."""
-
-    run: int
-    unit: int
-    id: int
-    other: int | None
-    rows: int
-
-
-def replace_repeats(selection: Selection, written: Written, progress: Progress | None = None) -> None:
+def replace_repeats(selection: Selection, rejected: Counter[str], progress: Progress | None = None) -> None:
     """Leave in a selection only what gives a row of its own, as long as anything can take the places of others.
 
-    What cannot be a row is ruled out as well, and counted in `written` with the repeats. Raises ExportError where too
+    What cannot be a row is ruled out as well, and counted in `rejected` by its reason. Raises ExportError where too
     few are left for the target, LocatorError where a file has changed.
     """
     preferences = selection.preferences
     if not preferences.can_replace:
         return  # rows are left out when they are written
-    search = _Search(selection, written, progress)
-    for number in range(MOST_ROUNDS):
-        unfit = search.read(SELECTED)
-        repeated = search.repeated(REPEATED)
-        if not unfit and not repeated:
-            return
-        search.rule_out(repeated, number)
-        if repeated and preferences.mode is ExportMode.SFT:
-            search.look_ahead(repeated, 2 << number)
-        selection.select_again()
+    search = _Search(selection, rejected, progress)
+    with selection.scratch.index_errors(selection.runs[0]):
+        for turn in range(MOST_ROUNDS):
+            unfit = search.read(SELECTED)
+            repeated = search.rule_out(REPEATED, turn)
+            if not unfit and not repeated:
+                return
+            if repeated and preferences.mode is ExportMode.SFT:
+                search.look_ahead(2 << min(turn, MOST_DOUBLED))
+            selection.select_again()
     raise ExportError("Too many of the selected rows say the same as others: distinct=True cannot replace them all.")
 
 
 class _Search:
     """What is known of the rows of picks, in the tables of a selection."""
 
-    def __init__(self, selection: Selection, written: Written, progress: Progress | None) -> None:
-        self.selection, self.written, self.progress = selection, written, progress
+    def __init__(self, selection: Selection, rejected: Counter[str], progress: Progress | None) -> None:
+        self.selection, self.rejected, self.progress = selection, rejected, progress
         self.connection = selection.scratch.connection
 
     def read(self, which: str, *parameters: int) -> bool:
         """Read the picks that a statement puts into `unread`, and say whether any of them cannot be a row."""
         self.connection.execute("delete from unread")
-        with self.selection.scratch.index_errors(self.selection.runs[0]):
-            self.connection.execute(which, parameters)
+        self.connection.execute(which, parameters)
         total, done, unfit = self.selection.scratch.count("unread"), 0, False
         for run in self.selection.runs:
             with self.selection.scratch.index_errors(run), ExitStack() as stack:
@@ -101,7 +107,7 @@ class _Search:
                         said = [hash(line(row)) for row in maker.contents(parts)]
                     except RowRejected as error:
                         maker.reject(parts, error)
-                        self.written.rejected[str(error)] += 1
+                        self.rejected[str(error)] += 1
                         unfit = True
                         continue
                     other = parts[1][1].id if len(parts) > 1 else None
@@ -112,37 +118,26 @@ class _Search:
         rows = [(run.number, id, other, one) for one in said]
         self.connection.executemany("insert into said (run, id, other, hash) values (?, ?, ?, ?)", rows)
 
-    def repeated(self, which: str) -> list[Pick]:
-        """Return the picks that say nothing which no pick before them says."""
-        return [
-            Pick(*row)
-            for row in self.connection.execute(
-                f"""
-                select k.run, k.unit, k.id, k.other, count(*) from picks k {SAID}
-                where k.pick in ({which}) group by k.pick order by k.pick
-                """
-            )
-        ]
+    def rule_out(self, which: str, turn: int = 0) -> int:
+        """Rule out the picks that a statement puts into `repeated`, and return how many there are."""
+        self.connection.execute("delete from repeated")
+        self.connection.execute(which)
+        values = {"stage": DISTINCT, "turn": turn}
+        if self.selection.preferences.mode is not ExportMode.RL:
+            self.connection.execute(RULE_OUT, values)
+        else:
+            for run in self.selection.runs:
+                self.selection.scratch.attach(run).execute(RULE_OUT_UNITS, {**values, "run": run.number})
+        return self.selection.scratch.count("repeated")
 
-    def rule_out(self, repeated: list[Pick], number: int) -> None:
-        """Rule these picks out. Of a pair one side is, by turns, so that neither is used up before the other."""
-        of_rl = self.selection.preferences.mode is ExportMode.RL
-        for one in repeated:
-            run = self.selection.runs[one.run]
-            self.written.repeats += one.rows
-            if of_rl:  # each trajectory of a prompt gives the same row
-                self.selection.reject_unit(run, one.unit, DISTINCT)
-            else:
-                id = one.id if one.other is None or number % 2 else one.other
-                self.selection.reject(run, id, None, DISTINCT)
-
-    def look_ahead(self, repeated: list[Pick], times: int) -> None:
+    def look_ahead(self, times: int) -> None:
         """Rule out what repeats others of its prompt among the next of the draw; farther each time, to be done soon."""
         self.connection.execute("delete from repeating")
-        self.connection.executemany("insert or ignore into repeating values (?)", ((one.unit,) for one in repeated))
+        self.connection.execute(
+            "insert into repeating select distinct k.unit from repeated r join picks k on k.pick = r.pick"
+        )
         slots = self.selection.value("select max(k.slot) from placed l join picks k on k.pick = l.pick") * times
         preferences = self.selection.preferences
-        wider = preferences if preferences.quota is None else replace(preferences, per_prompt=slots)
-        self.selection.rank(wider)
+        self.selection.rank(preferences if preferences.quota is None else replace(preferences, per_prompt=slots))
         self.read(AHEAD, slots)
-        self.rule_out(self.repeated(REPEATED_AHEAD), 0)
+        self.rule_out(REPEATED_AHEAD)

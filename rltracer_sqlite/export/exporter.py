@@ -204,12 +204,10 @@ class TraceDataExporter:
         from .distinct import replace_repeats
 
         reasons: Counter[str] = Counter()
-        repeats = 0
         for _ in range(MOST_ATTEMPTS):
-            written = Written(rejected=reasons, repeats=repeats)
+            written = Written(rejected=reasons)
             if self.preferences.distinct:
-                replace_repeats(selection, written, self.progress)
-                repeats = written.repeats
+                replace_repeats(selection, reasons, self.progress)
             yield written
             if not written.has_rejected:
                 return

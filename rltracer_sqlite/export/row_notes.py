@@ -90,7 +90,8 @@ def _on_limits(met: Met, in_pairs: bool) -> str:
 
 def _on_repeats(written: Written, preferences: ExportPreferences) -> str:
     if written.repeats and written.is_preview:  # of what is written a line after the funnel says so
-        return f"{plural(written.repeats, 'row')} of the same content as one before left out."
+        others = "; an export has others instead where it can" if preferences.can_replace else ""
+        return f"{plural(written.repeats, 'row')} of the same content as one before left out{others}."
     if not (met := written.repeated).count:
         return ""
     others = "the other one" if met.count == 1 else f"the other {met.count:,}"

@@ -75,8 +75,9 @@ create table contents (hash integer primary key);
 create table said (run integer, id integer, other integer, hash integer);
 create index said_key on said(run, id);
 
--- Picks that are to be read for that, and the units whose picks say the same.
+-- Picks that are to be read for that, those that only say what others do, and the units of these.
 create table unread (pick integer primary key);
+create table repeated (pick integer primary key);
 create table repeating (unit integer primary key);
 """
 

@@ -75,24 +75,12 @@ class Selection:
         """Select anew, after records that were read have proved to be no training data."""
         self._choose()
 
-    def reject(self, run: OpenRun, id: int, reason: str | None, stage: str = WELL_FORMED) -> None:
-        """Note that a trajectory cannot be a row, or at this stage is not to be one."""
+    def reject(self, run: OpenRun, id: int, reason: str) -> None:
+        """Note that a trajectory cannot be a row."""
         self.scratch.connection.execute(
-            "insert or ignore into unfit (run, stage, id, reason) values (?, ?, ?, ?)", (run.number, stage, id, reason)
+            "insert or ignore into unfit (run, stage, id, reason) values (?, ?, ?, ?)",
+            (run.number, WELL_FORMED, id, reason),
         )
-
-    def reject_unit(self, run: OpenRun, unit: int, stage: str) -> None:
-        """Note that no trajectory of a unit, as a quota is for, is to be a row."""
-        with self.scratch.index_errors(run):
-            self.scratch.attach(run).execute(
-                """
-                insert or ignore into unfit (run, stage, id)
-                select m.run, ?, t.id from members m
-                cross join source.trajectories t on t.prompt_group_id = m.prompt_group_id
-                where m.run = ? and m.unit = ?
-                """,
-                (stage, run.number, unit),
-            )
 
     def rank(self, preferences: ExportPreferences) -> None:
         """Fill `picks` with what the quotas of some preferences allow; nothing is placed of it."""
