@@ -165,7 +165,7 @@ def test_what_is_asked_of_the_rejected_one_is_named_where_it_leaves_too_few(tmp_
     with pytest.raises(ExportError, match="the better of them passed, the worse of them failed"):
         inspect(run, mode="preference", rejected_outcome="failed", reward_margin=1.05)
     with pytest.raises(
-        ExportError, match=r"pair \(rejected failed\) leaves 4\. Ask for fewer, or take rejected_outcome"
+        ExportError, match=r"pair \(rejected failed\) leaves 4\. There are enough with rejected_outcome='any' \(3\)"
     ):
         inspect(run, mode="preference", acceptance="any", rejected_outcome="failed", target_count=3)
 

@@ -73,12 +73,17 @@ SHORT = [
     (
         "3 --per-prompt 1",
         "3 rows asked for, 2 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2. "
-        "Ask for fewer, or raise --per-prompt.",
+        "There are enough with --per-prompt all (3) or with --window 1 (3); or ask for fewer.",
     ),
     (
         "2 --field turns<=2 --env code --env math --unique-prompts",
         "2 rows asked for, 1 available, of 2 prompts. Of 3 trajectories the condition unique prompts leaves 1. "
-        "Ask for fewer, or leave out --unique-prompts.",
+        "There are enough without --unique-prompts (3); or ask for fewer.",
+    ),
+    (
+        "3 --per-prompt 1 --max-pass-rate 1 --unique-prompts",
+        "3 rows asked for, 1 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2, then unique "
+        "prompts 1. There are enough with --per-prompt all and without --unique-prompts (3); or ask for fewer.",
     ),
     (
         "3 --env code --global-per-prompt 1",

@@ -162,6 +162,11 @@ class Scratch:
         """Return the number of rows of one of the tables."""
         return int(self.connection.execute(f"select count(*) from {table}").fetchone()[0])
 
+    def take_unfit(self, other: Scratch) -> None:
+        """Know of the trajectories that are ruled out in another selection of the same runs."""
+        known = other.connection.execute("select run, stage, id, reason from unfit")
+        self.insert("insert into unfit (run, stage, id, reason) values (?, ?, ?, ?)", known)
+
     def is_new(self, content: bytes) -> bool:
         """Note the content of a row, and say whether no row before had the same."""
         # 64 bits of SipHash: of a million different rows two are taken for the same once in forty million exports.

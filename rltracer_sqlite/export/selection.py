@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..amounts import shortened
@@ -19,7 +20,7 @@ from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
-from .shortfall import asked, why_empty, why_short
+from .shortfall import asked, ways, why_empty, why_short
 from .stages import PAIRED, REJECTED
 from .unknown import refuse_unknown_envs, unknown_values
 
@@ -36,8 +37,13 @@ class Selection:
     """What an export consists of. Close it when it has been read."""
 
     def __init__(
-        self, runs: Sequence[OpenRun], preferences: ExportPreferences, progress: Progress | None = None
+        self,
+        runs: Sequence[OpenRun],
+        preferences: ExportPreferences,
+        progress: Progress | None = None,
+        examined: Scratch | None = None,
     ) -> None:
+        self.examined = examined  # has what reading the records has told
         self.runs, self.preferences, self.progress = runs, preferences, progress
         self.has_several_indexes = len({run.index for run in runs}) > 1
         self.scratch = Scratch(progress)
@@ -68,7 +74,10 @@ class Selection:
                 self.conditions[run.number] = conditions(connection, run, self.preferences, some_chosen, some_named)
         self.notes += left_out(self.scratch, self.runs, self.preferences)
         self.notes += unknown_values(self.scratch, self.runs, self.preferences.field_filters)
-        self._examine()
+        if self.examined is None:
+            self._examine()
+        else:
+            self.scratch.take_unfit(self.examined)
         self._choose()
 
     def select_again(self) -> None:
@@ -123,7 +132,32 @@ class Selection:
             self.across = place_picks(self.scratch, self.preferences)
         if self.count() < (self.preferences.target_count or 0):
             available = f" {self._available()}" if beside(self) else ""
-            raise ExportError(why_short(self.funnel(), self.scratch, self.preferences) + available)
+            enough = [] if self.preferences.distinct else self._enough()  # of more rows it is not known what they say
+            raise ExportError(why_short(self.funnel(), self.scratch, self.preferences, enough) + available)
+
+    def _enough(self) -> list[tuple[str, int]]:
+        """Return the ways to meet the target by one change, or else by as few as it takes, with how many there are."""
+        wanted, found = self.preferences.target_count or 0, ways(self.preferences)
+        alone = [(way, self._count_with(changed)) for way, changed in found.items()]
+        if enough := [(way, count) for way, count in alone if count >= wanted]:
+            return enough
+        count = self._count_with(_together(found)) if len(found) > 1 else 0
+        if count < wanted:
+            return []
+        for way in reversed([*found]):
+            others = {one: changed for one, changed in found.items() if one != way}
+            if (left := self._count_with(_together(others))) >= wanted:
+                found, count = others, left
+        return [(" and ".join(found), count)]
+
+    def _count_with(self, changed: dict[str, Any]) -> int:
+        preferences = replace(self.preferences, target_count=None, **changed)
+        with Selection(self.runs, preferences, self.progress, self.scratch) as other:
+            try:
+                other.select()
+            except ExportError:  # there is none at all
+                return 0
+            return other.count()
 
     def _refuse_none(self) -> None:
         """Note why nothing is selected. Raises ExportError where pairs, or so many rows, were asked for."""
@@ -195,6 +229,10 @@ class Selection:
     def rows(self, sql: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Return the rows of a question to the tables of the selection."""
         return self.scratch.connection.execute(sql, parameters)
+
+
+def _together(changes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {name: value for changed in changes.values() for name, value in changed.items()}
 
 
 def _nothing_there(connection: sqlite3.Connection, run: OpenRun) -> list[str]:

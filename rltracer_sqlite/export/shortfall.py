@@ -11,7 +11,7 @@ from ..index.columns import quoted
 from .conditions import DISTINCT, LISTS, WELL_FORMED, column_of
 from .filters import FieldFilter
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
-from .preferences import ExportMode, ExportPreferences
+from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch
@@ -67,19 +67,53 @@ def asked(preferences: ExportPreferences) -> str:
     return f"{plural(preferences.target_count or 0, what)} asked for"
 
 
-def why_short(funnel: Funnel, scratch: Scratch, preferences: ExportPreferences) -> str:
-    """Return sentences on a target that cannot be met: what there is, the conditions that leave too few, and advice."""
-    prompts = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
-    told = f"{asked(preferences)}, {scratch.count('placed'):,} available, of {plural(prompts, 'prompt')}. "
+def ways(preferences: ExportPreferences) -> dict[str, dict[str, Any]]:
+    """Return what lifts each of the quotas that are asked for, in words, as changes of preferences."""
+    found: dict[str, dict[str, Any]] = {}
+    if preferences.quota is not None and preferences.mode is not ExportMode.RL:
+        found["with per_prompt=None"] = {"per_prompt": None}
+    if preferences.global_per_prompt is not None:
+        found["without global_per_prompt"] = {"global_per_prompt": None}
+    if preferences.unique_prompts:
+        found["without unique_prompts"] = {"unique_prompts": False}
+    # Windows have pass rates of their own, and bounds of these would mean something else.
+    if preferences.window_size != 1 and preferences.difficulty.bounds == (None, None):
+        found["with window_size=1"] = {"window_size": 1}
+    if preferences.mode is ExportMode.PREFERENCE and preferences.rejected_outcome != Acceptance.ANY:
+        found["with rejected_outcome='any'"] = {"rejected_outcome": Acceptance.ANY}
+    if preferences.reward_margin:
+        found["without reward_margin"] = {"reward_margin": 0.0}
+    return found
+
+
+def _short(funnel: Funnel, preferences: ExportPreferences) -> list[Mapping[str, Any]]:
+    """Return the steps of a funnel that leave fewer than the target, of more."""
     in_row = 2 if preferences.mode is ExportMode.PREFERENCE else 1
     wanted = in_row * (preferences.target_count or 0)
-    short = [step for step in funnel if step["stage"] != TARGET and step["left"] < wanted and step["dropped"]]
+    return [step for step in funnel if step["stage"] != TARGET and step["left"] < wanted and step["dropped"]]
+
+
+def why_short(
+    funnel: Funnel, scratch: Scratch, preferences: ExportPreferences, enough: Sequence[tuple[str, int]] = ()
+) -> str:
+    """Return sentences on a target that cannot be met: what there is, the conditions that leave too few, and advice.
+
+    `enough` are ways to meet it, each with how many there are then.
+    """
+    prompts = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
+    told = f"{asked(preferences)}, {scratch.count('placed'):,} available, of {plural(prompts, 'prompt')}. "
+    short = _short(funnel, preferences)
     if not short:
         return f"{told}There are no more: ask for fewer."
     first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
     left = [f"{step['stage']}{' leaves' * (not place)} {step['left']:,}" for place, step in enumerate(short)]
     stages = [step["stage"] for step in short]
-    return f"{told}Of {first} the condition {', then '.join(left)}. {_advice(stages, preferences)}"
+    advice = _advice(stages, preferences)
+    if enough:
+        each = [f"{way} ({count:,})" for way, count in enough]
+        with_each = " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+        advice = f"There are enough {with_each}; or ask for fewer."
+    return f"{told}Of {first} the condition {', then '.join(left)}. {advice}"
 
 
 def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
