@@ -60,7 +60,8 @@ def test_a_pair_says_which_branch_it_holds_and_counts_what_it_holds(tmp_path: Pa
     origin = row["trace_provenance"]
     assert (counts(origin["chosen"]), counts(origin["rejected"])) == ((3, 3, 0, 1), (1, 1, 1, 1))
     assert told["rows_of_one_branch_of_several"] == 1
-    [note] = told["row_notes"]
+    note, others = told["row_notes"]
+    assert others.startswith("1 of 1 pair holds other messages than answers after the prompt (trajectory 2), such as")
     assert note.startswith("1 pair holds one branch of several (trajectory 1): the last that begins with the prompt.")
     assert note in told["notes"]
 
@@ -103,7 +104,7 @@ def test_rows_that_end_without_an_answer_are_counted_by_column(tmp_path: Path) -
     records = [answered("yes", 1.0), cut_off(), answered("other", 0.9), answered("no", 0.5)]
     _, told = exported(tmp_path, records, mode="preference")
     assert told["rows_ending_without_answer"] == {"rejected": 1}
-    _, limit, ending = told["row_notes"]
+    _, limit, ending, _ = told["row_notes"]
     assert limit == (
         "1 pair has an answer that a limit cut off (trajectory 2); drop_truncated leaves out such trajectories."
     )
@@ -136,10 +137,11 @@ def test_the_notes_on_rows_are_on_stderr(tmp_path: Path) -> None:
     database = indexed(tmp_path, {1: [forked(), cut_off()]})
     asked = [str(database), "--mode", "preference", "--acceptance", "any", "-o", str(tmp_path / "out.jsonl")]
     result = CliRunner().invoke(command, asked)
-    branches, limit, ending = [line for line in result.stderr.splitlines() if line.startswith("Note: ")]
+    branches, limit, ending, others = [line for line in result.stderr.splitlines() if line.startswith("Note: ")]
     assert "one branch of several" in branches
     assert limit.endswith("--no-truncated leaves out such trajectories.")
     assert ending.endswith("and no answer to it (trajectory 2).")
+    assert others.endswith("--field 'tool_calls?<=0' keeps answers without tools.")
     assert "Note" not in result.stdout
     assert CliRunner().invoke(command, [*asked, "--quiet"]).output == ""
 
@@ -159,7 +161,7 @@ def test_pairs_that_call_undefined_tools_are_counted(tmp_path: Path) -> None:
         del record["tools"]
     _, told = exported(tmp_path, records, mode="preference")
     assert told["rows_without_tool_definitions"] == 1
-    assert told["row_notes"] == ["1 row calls tools that the record does not define (trajectory 1)."]
+    assert told["row_notes"][0] == "1 row calls tools that the record does not define (trajectory 1)."
 
 
 def test_a_chosen_one_that_is_no_training_data_makes_way_for_the_next(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from rltracer_sqlite.export import ExportPreferences, TraceDataExporter
+from rltracer_sqlite.export import ExportPreferences, FieldFilter, TraceDataExporter
 from rltracer_sqlite.export.met import Met
 from rltracer_sqlite.export.settings import renamed
 from tests.commands import rltracer
 from tests.export_runs import indexed, rollout, spec, write_steps
+from tests.indexing import index
 from tests.layouts import message, trace
+from tests.summed_rewards import write_swift
 from tests.test_export_distinct import said_alike
 
 Record = dict[str, Any]
@@ -43,20 +45,99 @@ def notes(runs: Any, tmp_path: Path, **preferences: Any) -> list[str]:
         ([WITHIN, BESIDE], "1 of 2 rows holds <think> in the content of an answer, as recorded (trajectory 1); 1 has"),
         ([WITHIN, PROMPTED], "2 of 2 rows hold <think> in the content of an answer, as recorded (trajectories 1, 2);"),
         ([IN_PARTS], "1 of 1 row holds <think> in the content of an answer, as recorded (trajectory 1); none has"),
-        ([BESIDE, message("assistant", "42")], None),
+        (
+            [BESIDE, message("assistant", "42")],
+            "1 of 2 rows has reasoning_content beside the content of an answer (trajectory 1), which ms-swift drops.",
+        ),
     ],
     ids=["both", "within", "in parts", "beside"],
 )
-def test_reasoning_within_the_content_is_told(tmp_path: Path, messages: list[Record], said: str | None) -> None:
+def test_reasoning_within_the_content_is_told(tmp_path: Path, messages: list[Record], said: str) -> None:
     told = notes(spec(indexed(tmp_path, {1: answered(*messages)})), tmp_path)
-    of_reasoning = [note for note in told if "<think>" in note]
-    assert [note.startswith(said or "") for note in of_reasoning] == ([True] if said else [])
+    of_reasoning = [note for note in told if "reasoning_content" in note]
+    assert [note.startswith(said) for note in of_reasoning] == [True]
 
 
 def test_reasoning_within_the_content_is_told_of_pairs(tmp_path: Path) -> None:
     told = notes(spec(indexed(tmp_path, {1: answered(BESIDE, WITHIN)})), tmp_path, mode="preference")
     said = "1 of 1 row holds <think> in the content of an answer, as recorded (trajectory 2); 1 has reasoning_content."
     assert said in told
+
+
+@pytest.mark.parametrize(
+    ("roles", "mode", "said"),
+    [
+        (
+            ["developer"],
+            "sft",
+            "1 of 2 rows holds messages of the role developer (trajectory 1), which prime-rl refuses",
+        ),
+        (["developer", "critic"], "sft", "1 of 2 rows holds messages of the roles developer, critic (trajectory 1), "),
+        (["developer"], "rl", "1 of 2 rows holds messages of the role developer (trajectory 1), which"),
+        (["developer"], "preference", "1 of 1 row holds messages of the role developer (trajectory 1), which"),
+        ([f"role{n:02}" for n in range(40)], "sft", "1 of 2 rows holds messages of the roles others, role00, role01,"),
+        (["system", "tool", "user"], "sft", None),
+    ],
+    ids=["one", "two", "rl", "pairs", "many", "usual"],
+)
+def test_roles_that_not_every_trainer_knows_are_told(
+    tmp_path: Path, roles: list[str], mode: str, said: str | None
+) -> None:
+    begun = [message(role, "Be brief.") for role in roles]
+    records = answered(message("assistant", "42"), message("assistant", "43"))
+    for record in records[: 2 if mode == "preference" else 1]:
+        record |= {"nodes": trace([*begun, message("user", "?"), message("assistant", f"{record['id']}")])["nodes"]}
+    told = notes(spec(indexed(tmp_path, {1: records})), tmp_path, mode=mode, rl_from_trace=True)
+    assert [note.startswith(said or "") for note in told if "prime-rl" in note] == ([True] if said else [])
+
+
+def partly_passed(tmp_path: Path, names: tuple[str, str] = ("accuracy", "format")) -> Path:
+    """Return an index with a rule on two rewards together, of which the second rollout has one alone."""
+    rewards = {names[0]: [1.0, 0.0, 0.0, 1.0], names[1]: [1.0, 1.0, 0.0, 0.0]}
+    index(tmp_path / "x.sqlite", write_swift(tmp_path / "summed", rewards, steps=1))
+    return tmp_path / "x.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("preferences", "said"),
+    [
+        ({}, "Of 3 selected trajectories that passed by reward >= 1 (the sum of accuracy and format), 2 have 0 or less "
+             "in one of them (trajectories 2, 4): accuracy 1, format 1; the field filter rewards.accuracy.score>=1 "
+             "leaves those of accuracy out."),
+        ({"field_filters": (FieldFilter("rewards.format.score", 1),)},
+         "Of 2 selected trajectories that passed by reward >= 1 (the sum of accuracy and format), 1 has 0 or less in "
+         "one of them (trajectory 2): accuracy 1; the field filter rewards.accuracy.score>=1 leaves such out."),
+        ({"mode": "preference", "field_filters": (FieldFilter("rewards.accuracy.score", maximum=0),)},
+         "Of 1 chosen answer that passed by reward >= 1 (the sum of accuracy and format), 1 has 0 or less in one of "
+         "them (trajectory 2): accuracy 1; the"),
+        ({"mode": "rl", "acceptance": "correct", "rl_from_trace": True, "seed": 1},
+         "Of 1 selected trajectory that passed by reward >= 1 (the sum of accuracy and format), 1 has"),
+        ({"acceptance": "incorrect"}, None),
+        ({"field_filters": (FieldFilter("rewards.accuracy.score", 1), FieldFilter("rewards.format.score", 1))}, None),
+    ],
+    ids=["sft", "filtered", "pairs", "rl", "failed", "both"],
+)  # fmt: skip
+def test_what_passed_by_a_sum_without_one_of_its_rewards_is_told(
+    tmp_path: Path, preferences: dict[str, Any], said: str | None
+) -> None:
+    wanted = ExportPreferences(**{"per_prompt": None, **preferences})
+    told = TraceDataExporter(partly_passed(tmp_path), wanted).inspect()["row_notes"]  # no record is read for it
+    assert [note.startswith(said or "") for note in told if "passed by reward" in note] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Format Reward", ": Format Reward 1, format 1; --field 'rewards.Format Reward.score>=1' leaves those of"),
+        ("it's", ": it's 1, format 1.\n"),
+    ],
+)
+def test_the_filter_of_a_note_can_be_given(tmp_path: Path, name: str, said: str) -> None:
+    database = partly_passed(tmp_path, (name, "format"))
+    asked = ["export", database, "--per-prompt", "all", "-o", tmp_path / "o.jsonl"]
+    assert said in rltracer(*asked).stderr
+    if " " in name:
+        assert "1 has 0 or less" in rltracer(*asked, "--field", f"rewards.{name}.score>=1").stderr
 
 
 def part(kind: str, held: Any, key: str | None = None) -> Record:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..export.runs import TraceRunSpec
     from ..sources.places import Root
 
-FIELD_FILTER = re.compile(r"\bthe field filter (\S+)")
+FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
 
 
 @click.command(context_settings=CONTEXT)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from ..amounts import listed, plural, shortened
+from collections import Counter
+
+from ..amounts import exactly, listed, plural, shortened
+from ..reward_parts import NAME_COLUMNS
 from .met import Met
 from .preferences import Acceptance, ExportMode, ExportPreferences
-from .selected import Selected
+from .selected import Partly, Selected
 from .written import Written
 
 ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
-LONGEST_ROLE = 30  # characters
+LONGEST_ROLE, LONGEST_PATH = 30, 100  # characters
 
 
 def row_notes(preferences: ExportPreferences, selected: Selected, written: Written | None) -> list[str]:
@@ -17,6 +20,7 @@ def row_notes(preferences: ExportPreferences, selected: Selected, written: Writt
     whole = None if written is None or written.is_beginning else written
     in_pairs = preferences.mode is ExportMode.PREFERENCE
     notes = _on_outcomes(preferences, selected) if in_pairs else []
+    notes += [_on_parts_of_rule(rule, partly, in_pairs) for rule, partly in selected.partly.items()]
     if preferences.mode is not ExportMode.RL:
         notes += [_on_branches(selected, in_pairs, whole), _on_limits(selected.cut_off, in_pairs)]
     if written is not None:
@@ -28,7 +32,8 @@ def row_notes(preferences: ExportPreferences, selected: Selected, written: Writt
 def _on_written(written: Written, preferences: ExportPreferences) -> list[str]:
     return [
         _on_repeats(written, preferences), _on_endings(written), _on_tools(written.without_tools),
-        _on_reasoning(written), _on_parts(written), _on_types(written),
+        _on_reasoning(written), _on_roles(written), _on_others_in_pairs(written), _on_parts(written),
+        _on_types(written),
     ]  # fmt: skip
 
 
@@ -62,6 +67,27 @@ def _outcomes(outcome: str, of_rule: Met, unscored: Met) -> str:
     if unscored.count:
         told.append(f"{unscored.count:,} {'is' if unscored.count == 1 else 'are'} unscored{unscored.where}")
     return " and ".join(told)
+
+
+def _on_parts_of_rule(rule: str, partly: Partly, in_pairs: bool) -> str:
+    """Return a sentence on what passed by the total of several rewards, though it has nothing of one of them."""
+    if not (met := partly.met).count:
+        return ""
+    passed = plural(partly.passed, "chosen answer" if in_pairs else "selected trajectory")
+    names = dict(zip(partly.parts.paths, partly.parts.names, strict=True))
+    paths = [path for path in names if partly.by_part[path]]  # as recorded
+    each = listed(f"{shortened(names[path], NAME_COLUMNS)} {partly.by_part[path]:,}" for path in paths)
+    has = "has" if met.count == 1 else "have"
+    told = f"Of {passed} that passed by {rule}, {met.count:,} {has} 0 or less in one of them{met.where}: {each}"
+    if partly.threshold <= 0 or not _can_be_asked_for(paths[0]):
+        return f"{told}."
+    those = f"those of {shortened(names[paths[0]], NAME_COLUMNS)}" if len(paths) > 1 else "such"
+    return f"{told}; the field filter {paths[0]}>={exactly(partly.threshold)} leaves {those} out."
+
+
+def _can_be_asked_for(path: str) -> bool:
+    """Say whether a path may stand in a field filter that somebody copies into a shell."""
+    return path.isprintable() and len(path) <= LONGEST_PATH and not set(path) & set("<>=?'")
 
 
 def _on_branches(selected: Selected, in_pairs: bool, written: Written | None) -> str:
@@ -108,10 +134,10 @@ def _on_endings(written: Written) -> str:
     sides = " and ".join(f"{ends[name]:,} {name}" for name in ("chosen", "rejected") if ends[name])
     pairs = f"{sides} {'answer' if one else 'answers'} of {plural(written.rows, 'pair')}"
     which = f"{ends['messages']:,} of {plural(written.rows, 'row')}" if "messages" in ends else pairs
-    names = [shortened(role, LONGEST_ROLE) for role, _ in written.last_roles.most_common()]
-    roles = f"the {'role' if len(names) == 1 else 'roles'} {listed(names)}"
     ending = "ends" if one else "end"
-    return f"{which} {ending} with a message of {roles}, and no answer to it{written.ending.where}."
+    return (
+        f"{which} {ending} with a message of {_roles(written.last_roles)}, and no answer to it{written.ending.where}."
+    )
 
 
 def _on_tools(met: Met) -> str:
@@ -123,11 +149,42 @@ def _on_tools(met: Met) -> str:
 
 def _on_reasoning(written: Written) -> str:
     if not (met := written.with_tags).count:
-        return ""
+        return _on_reasoning_beside(written)
     holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
-    others = written.with_reasoning
+    others = written.with_reasoning.count
     beside = f"{others or 'none'} {'has' if others < 2 else 'have'} reasoning_content"
     return f"{holds} <think> in the content of an answer, as recorded{met.where}; {beside}."
+
+
+def _on_reasoning_beside(written: Written) -> str:
+    if not (met := written.with_reasoning).count:
+        return ""
+    has = f"{met.count:,} of {plural(written.rows, 'row')} {'has' if met.count == 1 else 'have'}"
+    return f"{has} reasoning_content beside the content of an answer{met.where}, which ms-swift drops."
+
+
+def _on_roles(written: Written) -> str:
+    if not (met := written.of_odd_roles).count:
+        return ""
+    holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
+    return (
+        f"{holds} messages of {_roles(written.odd_roles)}{met.where}, which prime-rl refuses; chat templates may too."
+    )
+
+
+def _roles(counts: Counter[str]) -> str:
+    names = [shortened(role, LONGEST_ROLE) for role, _ in counts.most_common()]
+    return f"the {'role' if len(names) == 1 else 'roles'} {listed(names)}"
+
+
+def _on_others_in_pairs(written: Written) -> str:
+    if not (met := written.between).count:
+        return ""
+    holds = f"{met.count:,} of {plural(written.rows, 'pair')} {'holds' if met.count == 1 else 'hold'}"
+    return (
+        f"{holds} other messages than answers after the prompt{met.where}, such as results of tools: DPOTrainer of TRL "
+        "takes its loss on them too; the field filter tool_calls?<=0 keeps answers without tools."
+    )
 
 
 def _on_parts(written: Written) -> str:

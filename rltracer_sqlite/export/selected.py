@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from ..index.columns import quoted
+from ..reward_parts import RewardParts
+from .conditions import column_of
 from .met import MOST_SHOWN, Met
 from .preferences import ExportMode
 from .runs import OpenRun
 from .selection import Selection
 
+MOST_PARTS = 100  # rewards of one rule that are looked into
 PICKS = "from placed l join picks k on k.pick = l.pick"
 SIDES = f"""
 with sides as (
@@ -38,6 +42,17 @@ COUNTED = {
 
 
 @dataclass
+class Partly:
+    """Of what passed by a rule on several rewards together: how much has 0 or less in one of them."""
+
+    parts: RewardParts
+    threshold: float  # of the rule
+    passed: int = 0
+    met: Met = field(default_factory=Met)
+    by_part: Counter[str] = field(default_factory=Counter)  # of these, by the path of the reward
+
+
+@dataclass
 class Selected:
     """Counts of trajectories by their tool calls, and of trajectories, or pairs, that a trainer may mistake."""
 
@@ -49,6 +64,7 @@ class Selected:
     chosen_unscored: Met = field(default_factory=Met)
     rejected_passed: Met = field(default_factory=Met)
     rejected_unscored: Met = field(default_factory=Met)
+    partly: dict[str, Partly] = field(default_factory=dict)  # by the rule, in words; in pairs of the chosen ones
 
 
 def selected(selection: Selection) -> Selected:
@@ -56,7 +72,28 @@ def selected(selection: Selection) -> Selected:
     told = Selected(selection.count())
     for run in selection.runs:
         _count(told, selection, run)
+        if run.parts is not None:
+            known = Partly(run.parts, run.known.success_threshold)
+            _count_parts(told.partly.setdefault(run.success_in_words, known), selection, run, run.parts)
     return told
+
+
+def _count_parts(told: Partly, selection: Selection, run: OpenRun, parts: RewardParts) -> None:
+    connection, number = selection.scratch.attach(run), {"run": run.number}
+    columns = {path: column for path in parts.paths[:MOST_PARTS] if (column := column_of(connection, path))}
+    if not columns:
+        return
+    short = {path: f"{quoted(column)} <= 0" for path, column in columns.items()}
+    passed = f"{OF_SIDES} where c.side = 0 and +t.success = 1"
+    some = " or ".join(short.values())
+    sums = ", ".join(f"sum({one})" for one in (f"({some})", *short.values()))
+    count, of_some, *of_each = connection.execute(f"{SIDES} select count(*), {sums} {passed}", number).fetchone()
+    told.passed += count
+    told.by_part.update({path: count for path, count in zip(short, of_each, strict=True) if count})
+    if of_some:
+        first = f"{SIDES} select t.id {passed} and ({some}) limit {MOST_SHOWN + 1}"
+        ids = sorted(id for (id,) in connection.execute(first, number))
+        told.met.add((selection.called(run, id) for id in ids), of_some)
 
 
 def _count(told: Selected, selection: Selection, run: OpenRun) -> None:

@@ -62,7 +62,10 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "rows_ending_without_answer": dict(sorted(written.unanswered.items())),
             "roles_ending_without_answer": dict(sorted(written.last_roles.items())),
             "rows_with_think_in_content": written.with_tags.count,
-            "rows_with_reasoning_content": written.with_reasoning,
+            "rows_with_reasoning_content": written.with_reasoning.count,
+            "rows_of_odd_roles": written.of_odd_roles.count,
+            "odd_roles": dict(sorted(written.odd_roles.items())),
+            "pairs_with_others_than_answers": written.between.count,
             "rows_with_parts_beside_text": written.other_parts.count,
             "parts_beside_text": dict(sorted(written.kinds_of_parts.items())),
         }

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SPOKEN = ("messages", "chosen", "rejected")  # columns with what a policy said
 LONGEST_KIND = 30  # characters
 MOST_KINDS, OTHERS = 20, "others"  # a run may have no end of them
+USUAL_ROLES = {"system", "user", "assistant", "tool"}  # that every trainer knows
+MOST_ROLES = 20  # a run may have no end of them
 THINK = ("<think>", "</think>")  # a template may have put the first one into the prompt
 
 
@@ -44,7 +46,10 @@ class Written:
     in_text: int = 0  # messages whose content is text
     in_parts: int = 0  # messages whose content is a list of parts
     is_of_one_type: bool = False  # they are written as lists of parts, all of them
-    with_reasoning: int = 0  # rows with reasoning_content beside the content of an answer
+    with_reasoning: Met = field(default_factory=Met)  # rows with reasoning_content beside the content of an answer
+    of_odd_roles: Met = field(default_factory=Met)  # rows with messages of other roles than the usual ones
+    odd_roles: Counter[str] = field(default_factory=Counter)  # of these messages
+    between: Met = field(default_factory=Met)  # pairs with others than answers after the prompt, as results of tools
 
     @property
     def rows(self) -> int:
@@ -66,7 +71,27 @@ class Written:
         if tagged := [trajectory for (_, said), trajectory in of_columns if any(map(_has_tags, said))]:
             self.with_tags.add(tagged)
         self._count_parts(row, columns, trajectories)
-        self.with_reasoning += any("reasoning_content" in message for said in columns.values() for message in said)
+        if reasoned := [
+            one for (_, said), one in of_columns if any("reasoning_content" in message for message in said)
+        ]:
+            self.with_reasoning.add(reasoned)
+        self._count_roles(row, of_columns, trajectories)
+
+    def _count_roles(
+        self, row: Row, of_columns: Sequence[tuple[tuple[str, list[Message]], str]], trajectories: Sequence[str]
+    ) -> None:
+        """Count messages by role; the prompt of a pair is of both, that of an RL row is all of it."""
+        spoken = [(said, trajectory) for (_, said), trajectory in of_columns]
+        met: dict[str, None] = {}
+        for messages, trajectory in [*spoken, (row.get("prompt") or [], trajectories[0])]:
+            if odd := [str(message.get("role")) for message in messages if message.get("role") not in USUAL_ROLES]:
+                met[trajectory] = None
+                known = self.odd_roles
+                known.update(role if role in known or len(known) < MOST_ROLES else OTHERS for role in odd)
+        if met:
+            self.of_odd_roles.add(met)
+        if "chosen" in row and (between := [one for said, one in spoken if any(map(_is_no_answer, said))]):
+            self.between.add(between)
 
     def _count_parts(self, row: Row, columns: Mapping[str, list[Message]], trajectories: Sequence[str]) -> None:
         """Count what messages hold besides text; the prompt of a pair is of both, that of an RL row is all of it."""
@@ -94,6 +119,10 @@ def conversations_in(row: Row) -> dict[str, list[Message]]:
 def calls_in(messages: list[Message]) -> int:
     """Return how many tool calls there are."""
     return sum(len(message.get("tool_calls", ())) for message in messages)
+
+
+def _is_no_answer(message: Message) -> bool:
+    return bool(message.get("role") != "assistant")
 
 
 def _has_tags(message: Message) -> bool:

@@ -273,7 +273,7 @@ async def test_notes_on_pairs_are_in_the_words_of_the_form_and_lead_to_trajector
     page = (await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=preference&_acceptance=any")).text
     said = 'the success rule (trajectory 2); "outcome of the rejected one of a pair: failed" leaves them out.'
     assert f"Of 1 rejected answer 1 passed by {said}" in words(page)
-    assert links(page, "2") == ["/-/rltracer/run/trajectory/2"]
+    assert links(page, "2") == ["/-/rltracer/run/trajectory/2"] * 2  # it calls a tool as well
     fields = form_fields(page)
     assert fields["_rejected"] == "any"
     none = await get(Datasette([str(tmp_path / "run.sqlite")]), f"{PAGE}?_preview=preference&_rejected=failed", 400)
