@@ -12,7 +12,7 @@ import pytest
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
 from rltracer_sqlite.export import distinct as search
 from tests.commands import rltracer
-from tests.export_runs import export, funnel, indexed, rollout, spec, write_data
+from tests.export_runs import export, funnel, indexed, inspect, rollout, spec, write_data
 from tests.layouts import message, trace
 
 Record = dict[str, Any]
@@ -80,6 +80,8 @@ def test_the_funnel_says_what_was_left_out(tmp_path: Path) -> None:
     result = TraceDataExporter(database, ExportPreferences(distinct=True)).write(tmp_path / "o.jsonl")
     told = funnel(result.summary)
     assert (told["well formed"], told["distinct"], told["per prompt"]) == (4, 2, 2)
+    [note] = inspect(database, distinct=True)["row_notes"]
+    assert note.startswith("Rows are compared when they are written")
     counts = [result.summary[name] for name in ("selected_count", "row_count", "repeated_rows_left_out")]
     assert counts == [2, 2, 0]
 

@@ -23,6 +23,8 @@ def row_notes(preferences: ExportPreferences, selected: Selected, written: Writt
     notes += [_on_parts_of_rule(rule, partly, in_pairs) for rule, partly in selected.partly.items()]
     if preferences.mode is not ExportMode.RL:
         notes += [_on_branches(selected, in_pairs, whole), _on_limits(selected.cut_off, in_pairs)]
+    if written is None and preferences.distinct:
+        notes.append("Rows are compared when they are written: distinct=True may leave out some of these.")
     if written is not None:
         met = [note for note in _on_written(written, preferences) if note]
         notes += met if whole else [_on_beginning(written, preferences, met)]
