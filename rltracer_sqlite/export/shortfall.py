@@ -122,6 +122,7 @@ def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
         for stage in ("per prompt", *PAIRED.values()):
             del quotas[stage]
     ways = ["Ask for fewer", *(quotas[stage] for stage in stages if stage in quotas)]
+    ways += [QUOTAS[DISTINCT]] if preferences.distinct and DISTINCT not in stages else []
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
     ways += ["loosen a condition"] if any(stage not in QUOTAS for stage in stages) else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
