@@ -59,6 +59,7 @@ select
     r.id, r.name, r.source, r.success_path, r.success_threshold, r.indexed_at, first as first_step, last as last_step,
     {COUNTED_STEPS.format(schema="main").strip()},
     (select sum(trajectories) from steps where run_id = r.id) as trajectories,
+    (select sum(trajectories) from steps where run_id = r.id and step is null) as without_step,
     (select sum(prompt_groups) from steps where run_id = r.id) as prompt_groups,
     (select sum(truncated) from steps where run_id = r.id) as truncated,
     (select sum(errors) from steps where run_id = r.id) as errors,

@@ -193,6 +193,36 @@ def test_a_run_without_steps(tmp_path, chart):
     assert describe_rows(chart, rows)
 
 
+@pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([{}], "1 trajectory has no step and is not drawn."),
+        ([{}, {"env": None}], "2 trajectories have no step and are not drawn."),
+    ],
+    ids=["one", "two"],
+)
+def test_what_has_no_step_is_drawn_or_said_not_to_be(tmp_path, chart, others, said):
+    rows = [{"step": 1, "reward": reward, "turns": 1, "truncated": 0} for reward in (0.0, 1.0)]
+    without = [{"step": None, "reward": 1.0, "turns": 1, "truncated": 0, **other} for other in others]
+    index = make_index(tmp_path / "run.sqlite", [*rows, *without])
+
+    def told(*options):
+        arguments = [str(index), chart.replace("_", "-"), "-o", str(tmp_path / "x.html"), *options]
+        printed = " ".join(CliRunner().invoke(plot.command, arguments).output.split())
+        return [text.count("no step and") for text in (printed, _beside_the_scripts(tmp_path / "x.html"))], printed
+
+    counts, printed = told()
+    assert (counts, said in printed) == (([0, 0], False) if chart in STEPLESS else ([1, 1], True))
+    assert ("No step: of" in printed) == (chart == "histogram")
+    assert told("--step-start", "1")[0] == [0, 0]
+    assert told("--env", "math")[0] == ([0, 0] if chart in STEPLESS else [1, 1])
+
+
+def _beside_the_scripts(page):
+    return re.sub("<script.*?</script>", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
 def test_infinite_rewards_do_not_reach_json(tmp_path):
     path = make_index(tmp_path / "run.sqlite", [{"reward": float("inf")}, {"reward": 1.0}])
     connection = sqlite3.connect(path)

@@ -15,6 +15,9 @@ from ..amounts import plural
 from ..passrates import WINDOW_SIZES
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
+# Charts of prompts, which the run's page and the report count with those that have no score. They have a window of its
+# own for what has no step; the others are drawn over steps.
+OF_PROMPTS = ("histogram", "difficulty")
 FOLDER = Path(__file__).parent
 
 # A value is bound as text and compared with '', so that the same query works on Datasette's page for SQL.

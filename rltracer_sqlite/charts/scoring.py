@@ -7,12 +7,10 @@ from typing import Any
 from ..amounts import LONGEST_NAME, exactly, plural, shortened
 from ..passrates import unscored_words
 from ..reward_parts import RewardParts, rule_in_words
-from .data import SELECTION, Query
+from .data import OF_PROMPTS, SELECTION, Query
 
-# Charts that are drawn from successes, and whether they draw trajectories without a step as well.
-DRAWN = {"pass_rate": False, "histogram": True, "difficulty": True, "zero_variance": False}
-# Charts of prompts, which the run's page and the report count with those that have no score.
-OF_PROMPTS = ("histogram", "difficulty")
+# Charts that are drawn from successes.
+DRAWN = ("pass_rate", "zero_variance", *OF_PROMPTS)
 SCORING = f"""
 select success_path as path, success_threshold as threshold, trajectories, scored, prompts, scored_prompts
 from runs cross join (
@@ -33,7 +31,7 @@ def scoring_query(chart: str, query: Query) -> tuple[str, dict[str, Any]] | None
     if chart not in DRAWN:
         return None
     counted = COUNTED if chart in OF_PROMPTS else {"prompts": "0", "scored_prompts": "0", "by_prompt": ""}
-    return SCORING.format(**counted), {**query.parameters, "without_step": DRAWN[chart]}
+    return SCORING.format(**counted), {**query.parameters, "without_step": chart in OF_PROMPTS}
 
 
 def scoring_words(

@@ -1,4 +1,4 @@
-"""What of a run a chart cannot draw, since it was not read: said in its caption, which goes wherever the chart does."""
+"""What of a run a chart cannot draw, unread or without a step: said in its caption, which goes wherever it does."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..amounts import LONGEST_NAME, ranges, shortened
+from ..amounts import LONGEST_NAME, plural, ranges, shortened
 from ..browse.outcome import REPEATS_OTHERS, empty_query
 from ..index.states import STATES, amiss
-from .data import Query, load_spec
+from .data import OF_PROMPTS, SELECTION, Query, load_spec
 from .gaps import Window
 
 MOST_SPLITS = 5
+UNREAD_OF = ("run_id", "split", "env", "step_gte", "step_lte")  # of the parameters of a chart's query
 # Every split of a step that the run's files, or the index, know of, and of which no trajectory is there. A file that
 # could not be read may not tell its split: its step is told where it has no trajectory at all. A step that was read and
 # whose records repeat others, by the question of the lists of steps, misses nothing: none is its own.
@@ -43,7 +44,10 @@ select
         select json_group_array(json_array(split, step))
         from (select step, split from missing except select step, split from repeating)
     ) as missing,
-    (select json_group_array(json_array(split, step)) from repeating) as repeating
+    (select json_group_array(json_array(split, step)) from repeating) as repeating,
+    (
+        select cast(total(trajectories) as integer) from prompt_groups where {SELECTION.strip()} and step is null
+    ) as without_step
 from ({STATES.format(schema="main").strip()}) as states where id = :run_id
 """
 
@@ -53,17 +57,24 @@ class Unread(NamedTuple):
 
     `steps` are the splits and steps of which no trajectory was read, a split that is not known being None; `words` say
     which these are, and of which steps all records repeat others, and `note` what is amiss with the reading of the run.
-    Both are "" where there is nothing to say.
+    Both are "" where there is nothing to say. `without_step` are the trajectories that have no step.
     """
 
     steps: list[tuple[str | None, int]]
     words: str
     note: str
+    without_step: int = 0
+
+    def said(self, chart: str) -> str:
+        """Return `words`, and of a chart over steps how many trajectories have no place in it."""
+        count = 0 if chart in OF_PROMPTS else self.without_step
+        left = "has no step and is not drawn." if count == 1 else "have no step and are not drawn."
+        return " ".join(filter(None, (self.words, f"{plural(count, 'trajectory')} {left}" if count else "")))
 
 
 def unread_query(query: Query) -> tuple[str, dict[str, Any]]:
     """Return the query for the row of `unread_of`, of a chart with this query."""
-    return UNREAD, {name: query.parameters[name] for name in ("run_id", "split", "step_gte", "step_lte")}
+    return UNREAD, {name: query.parameters[name] for name in UNREAD_OF}
 
 
 def read_unread(connection: sqlite3.Connection, query: Query) -> Unread:
@@ -77,7 +88,8 @@ def unread_of(row: Mapping[str, Any], query: Query) -> Unread:
     """Return what a chart with this query cannot draw.
 
     `row` is as in `rltracer_sqlite.index.states.state_words`, with `missing`: [split, step] of each such step, as JSON,
-    and with `repeating`: those that were read and have no trajectory, since their records repeat others.
+    with `repeating`: those that were read and have no trajectory, since their records repeat others, and with
+    `without_step`: how many of what the chart is of have no step.
     """
     steps, repeating = ([(split, step) for split, step in json.loads(row[name])] for name in ("missing", "repeating"))
     words, said = [], amiss(row)
@@ -87,13 +99,13 @@ def unread_of(row: Mapping[str, Any], query: Query) -> Unread:
         words.append("A window holds only those of its steps that were read.")
     if repeating:
         words.append(f"All records of {_steps_in_words(repeating, 'and')} repeat others, where they are counted.")
-    return Unread(steps, " ".join(words), f"Note: {said}" if said else "")
+    return Unread(steps, " ".join(words), f"Note: {said}" if said else "", row["without_step"])
 
 
 def drawn_words(chart: str, unread: Unread, gaps: Collection[Window]) -> str:
     """Return what is said of it wherever the drawing goes: how its `gaps` are drawn as well, and what is amiss."""
     drawn = load_spec(chart)["usermeta"]["rltracer"].get("gaps", "") if gaps else ""
-    return " ".join(filter(None, (unread.words, drawn, unread.note)))
+    return " ".join(filter(None, (unread.said(chart), drawn, unread.note)))
 
 
 def _steps_in_words(found: Iterable[tuple[str | None, int]], word: str) -> str:

@@ -73,9 +73,9 @@ def command(
     drawn in the terminal, in larger windows of steps where it has many, and then says so; in a pipe its rows are
     printed, with tabs between the values. No line goes across a step of which nothing was read, among bars it is
     shaded, and in the terminal it is said to be not read. Beneath a chart stands what it says in words, of pass rates
-    with the success rule and how many trajectories that leaves unscored. In a file the rule, that number and what was
-    not read stand beneath the title, which names the run. A file of the same name is replaced; where there is nothing
-    to draw, none is written.
+    with the success rule and how many trajectories that leaves unscored, and how many have no step and are not drawn.
+    In a file the rule, these numbers and what was not read stand beneath the title, which names the run. A file of the
+    same name is replaced; where there is nothing to draw, none is written.
 
     SVG and PNG need `pip install 'datasette-rltracer[plot]'`. HTML is one file that loads nothing, and follows the
     reader's light or dark theme.
@@ -179,7 +179,7 @@ def _drawn(connection: sqlite3.Connection, chart: str, filters: Filters, run: st
     unread = read_unread(connection, query)
     figure = figure_of(chart, query, rows, rule, unread, run)
     # What is amiss with the reading of the run is not said here: that stands on stderr, with what lists it.
-    return Drawn(figure, query.window, usual, " ".join(filter(None, (figure.words, rule, unread.words))))
+    return Drawn(figure, query.window, usual, " ".join(filter(None, (figure.words, rule, unread.said(figure.chart)))))
 
 
 def _rendered(drawn: Drawn, ending: str, theme: str, scale: float) -> bytes:

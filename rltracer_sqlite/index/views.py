@@ -67,16 +67,16 @@ VIEW_COLUMNS = {
     },
     "prompt_windows": {
         "window_size": "how many steps a window has",
-        "window": "the window's number, counted from 0 at the run's first step",
-        "step_first": "the first step of the window",
-        "step_last": "the last step of the window",
+        "window": "the window's number, counted from 0 at the run's first step; null: of what has no step",
+        "step_first": "the first step of the window; null: of what has no step",
+        "step_last": "the last step of the window; null: of what has no step",
         "prompt_groups": "how many prompt groups the prompt has in the window",
     },
     "window_summary": {
         "window_size": "how many steps a window has",
-        "window": "the window's number, counted from 0 at the run's first step",
-        "step_first": "the first step of the window",
-        "step_last": "the last step of the window",
+        "window": "the window's number, counted from 0 at the run's first step; null: of what has no step",
+        "step_first": "the first step of the window; null: of what has no step",
+        "step_last": "the last step of the window; null: of what has no step",
         "prompts": "how many prompts were sampled in the window",
         "prompt_pass_rate": "mean of the prompts' pass rates: each prompt counts the same",
         "prompts_unscored": "prompts without a scored trajectory",
@@ -117,7 +117,8 @@ select
 from prompt_groups g join prompts p on p.id = g.prompt_id
 group by g.run_id, g.split, g.env, g.prompt_id;
 
--- A line per run, step, split and env: what a training curve is drawn from.
+-- A line per run, step, split and env: what a training curve is drawn from. What has no step is a line of its own,
+-- whose step is null.
 create view step_summary as
 select
     g.run_id as run_id,
@@ -182,7 +183,8 @@ from problems p join shards s on s.id = p.shard_id join runs r on r.id = s.run_i
 where s.problems > 0;
 
 -- The pass rate of every prompt in windows of steps, counted from the run's first step. Choose one window_size:
--- 1, 2, 5, 10, 20, 40, 100, 200, 400 or 1000. Windows without a scored trajectory have a null pass rate.
+-- 1, 2, 5, 10, 20, 40, 100, 200, 400 or 1000. Windows without a scored trajectory have a null pass rate. What has no
+-- step is a window of its own, whose number is null.
 create view prompt_windows as
 with sizes(size) as (values {sizes}),
 origins as materialized (select run_id, min(step) as origin from prompt_groups group by run_id),
@@ -216,7 +218,8 @@ create view window_summary as
 {one_summary_for_each_size};
 
 -- Prompts that moved between two windows in which they were scored: solved means that at least half passed.
--- Choose one window_size; change is gained (failed, then solved) or lost (solved, then failed).
+-- Choose one window_size; change is gained (failed, then solved) or lost (solved, then failed). What has no step is in
+-- no window here.
 create view prompt_changes as
 with sizes(size) as (values {sizes}),
 origins as materialized (select run_id, min(step) as origin from prompt_groups group by run_id)

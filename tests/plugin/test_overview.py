@@ -46,6 +46,22 @@ async def test_a_run_without_training_is_told_by_its_split(datasette):
     assert old[8:10] == ["1", "1"]
 
 
+@pytest.mark.parametrize(
+    ("steps", "run_said", "is_told"),
+    [
+        ([1, 2], "over all steps prime-rl", False),
+        ([1, 2, None], "over all steps and 1 trajectory without a step, which no curve has prime-rl", True),
+        ([None, None], "over all trajectories prime-rl", False),
+    ],
+    ids=["steps", "one without", "no steps"],
+)
+async def test_what_has_no_step_is_said_to_be_in_no_curve(tmp_path, steps, run_said, is_told):
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [{"step": step, "reward": 1} for step in steps]))])
+    page = await get(datasette, PAGE)
+    assert ("What has no step counts, and is in no curve." in page) == is_told
+    assert run_said in words(await get(datasette, "/-/rltracer/index/run/1"))
+
+
 async def test_the_terminal_lists_the_same_rates(demo, tmp_path):
     index = tmp_path / "index.sqlite"
     assert indexed(index, demo / "run", write_run(tmp_path / "other", [trace([message("user", "?")])])).returncode == 0

@@ -76,6 +76,18 @@ async def test_a_chart_tells_where_its_lines_break(tmp_path):
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("chart", CHARTS)
+async def test_what_has_no_step_is_drawn_or_said_not_to_be(tmp_path, chart):
+    rows = [{"step": step, "reward": 1.0, "turns": 1, "truncated": 0} for step in (1, 1, None)]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    content = await content_of(datasette, chart)
+    has_window = any(row["step_first"] is None for row in content["rows"])
+    assert has_window is (chart in ("histogram", "difficulty"))
+    assert content["description"].count("1 trajectory has no step and is not drawn.") == (not has_window)
+    assert "no step and" not in (await content_of(datasette, chart, "?step__gte=1"))["description"]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("chart", ["difficulty", "histogram"])
 async def test_a_chart_of_prompts_tells_how_many_have_no_score(tmp_path, chart):
     rows = [{"step": 1, "prompt": f"p{number}", "reward": 1.0 if number else None} for number in range(4)]
