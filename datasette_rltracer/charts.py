@@ -27,6 +27,7 @@ from .filter_values import not_among
 from .frame import render
 from .missing import NotThere, no_run
 from .queries import bounded, sql_url
+from .selection import names_among, recorded
 from .success_rules import parts_of
 from .text import plain, visible
 
@@ -41,9 +42,10 @@ STRICT = (
     " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 )
 CHOICES = """
-select 'split' as kind, split as value from steps where run_id = :run_id and split is not null group by split
+select 'split' as kind, split as value from steps
+where run_id = :run_id and (split is not null or trajectories > 0) group by split
 union all
-select 'env', env from step_values where run_id = :run_id and env is not null group by env
+select 'env', env from step_values where run_id = :run_id group by env
 """
 MOST_CHOICES = 200
 OPTIONS = ("split", "env", "step", "step__gte", "step__lte", "_window")
@@ -83,7 +85,8 @@ async def charts_fragment(datasette: Datasette, request: Request, database: str,
     found = await datasette.execute(database, CHOICES, {"run_id": run_id}, truncate=False)
     choices = [bounded(row) for row in found.rows]
     values = {
-        kind: [row["value"] for row in choices if row["kind"] == kind][:MOST_CHOICES] for kind in ("split", "env")
+        kind: names_among([row["value"] for row in choices if row["kind"] == kind])[:MOST_CHOICES]
+        for kind in ("split", "env")
     }
     context = {
         "filters": filters,
@@ -181,10 +184,10 @@ def _links(datasette: Datasette, database: str, chart: str, filters: Filters, qu
         rows = about["rows_within_steps"]  # that view's windows begin at the run's first step, and have few sizes
     fixed = [("run_id", str(filters.run_id)), *rows.get("constant", {}).items()]
     if filters.env and "env" not in rows["filters"]:
-        fixed.append(("env", filters.env))
+        fixed.append(recorded(("env", filters.env)))
     for name, parameter in rows.get("parameters", {}).items():
         if query.parameters[parameter]:
-            fixed.append((name, query.parameters[parameter]))
+            fixed.append(recorded((name, query.parameters[parameter])))
     return {
         "table": datasette.urls.table(database, rows["table"]),
         "fixed": fixed,

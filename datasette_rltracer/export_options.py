@@ -13,6 +13,7 @@ from rltracer_sqlite.export.filters import DifficultyFilter, parse_field
 from rltracer_sqlite.export.settings import renamed
 
 from .filter_names import is_filter_of_datasette, is_meaningless, refuse_unknown_filters
+from .selection import recorded
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -118,7 +119,7 @@ def filters(request: Request) -> list[tuple[str, str]]:
     pairs = parse_qsl(request.query_string, keep_blank_values=True)
     others = ORDERS | OWN | {"_table"}
     meant = [pair for pair in pairs if pair[0] not in others and not is_meaningless(pair[0])]
-    return [(name, value) for name, value in meant if value or name not in FIELDS]  # a field that was left empty
+    return [recorded(pair) for pair in meant if pair[1] or pair[0] not in FIELDS]  # a field that was left empty
 
 
 def preferences(request: Request, mode: str) -> ExportPreferences:

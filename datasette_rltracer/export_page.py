@@ -12,6 +12,7 @@ from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
+from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .access import permitted_index
 from .addresses import DATABASE, export_url, table_url
@@ -39,6 +40,7 @@ from .frame import render
 from .missing import NotThere
 from .queries import LONGEST_TEXT as LONGEST_NAME
 from .queries import Answer, Query, answers
+from .selection import written
 from .stream import Visitor
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ DOWNLOADED = {"_acceptance": "any", "_rejected": "any", "_order": "sample"}
 ROWS_SHOWN = 2
 LONGEST_TEXT, MOST_ITEMS, LONGEST_ROW = 240, 12, 20_000  # of a row that is shown: characters, members, characters
 RUNS = "select id as value, name as label from runs order by id desc limit 200"
-ENVS = "select distinct env as value, env as label from prompt_groups where env is not null order by env limit 200"
+ENVS = f"""
+select distinct ifnull(env, '{NOT_RECORDED}') as value, ifnull(env, '{NOT_RECORDED}') as label
+from prompt_groups order by env is null, env limit 200
+"""
 WITHIN = ("run_id", "step", "step__isnull")  # filters of either table that a search takes as well
 # A filter on one of these says itself which split is meant.
 NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
@@ -93,7 +98,8 @@ async def form_page(
     mode: str | None = None,
 ) -> Response:
     """Answer with the form as it is filled in, and why it cannot be met or what it would give."""
-    chosen, given = filters(request), dict(filters(request))
+    chosen = filters(request)
+    given = dict(map(written, chosen))
     missing = await missing_names(datasette, request, database, table) if problem else []
     runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
     about, others = subject(chosen, {str(row["value"]): str(row["label"]) for row in runs.rows})
@@ -105,7 +111,7 @@ async def form_page(
         "styles": ["export.css"],
         "within": [(name, value) for name, value in chosen if name in WITHIN],
         "table": table,
-        "hidden": [pair for pair in chosen if pair[0] not in FIELDS],
+        "hidden": [pair for pair in chosen if written(pair)[0] not in FIELDS],
         "chosen": {name: given.get(name, "") for name in FIELDS},
         "choices": _choices(runs, envs, given),
         "table_url": table_url(datasette, database, table, chosen),

@@ -13,8 +13,10 @@ from urllib.parse import parse_qsl, urlencode
 from datasette.utils import escape_sqlite
 from datasette.utils.asgi import Request
 
+from rltracer_sqlite.unrecorded import NOT_RECORDED
+
 from .queries import Query, answers
-from .selection import Pair, Selection
+from .selection import NAMED, Pair, Selection
 from .text import plain
 
 if TYPE_CHECKING:
@@ -32,7 +34,14 @@ OF_GROUPS = ("run_id", "split", "env")
 OF_ROWS = ("stop_condition", "error_type")
 MOST_NAMED = 20
 PLACES = ("start", "_next")  # of a list that another name has not
-VALUES = "select distinct {column} as value from {table} where {where} and {column} is not null order by 1 limit {most}"
+VALUES = """
+select value from (
+    select distinct {column} as value from {table} where {where} and {column} is not null order by 1 limit {most}
+)
+"""
+NONE = f"""
+union all select '{NOT_RECORDED}' where exists (select 1 from {{table}} where {{where}} and {{column}} is null)
+"""
 RUNS = "select id as value, substr(name, 1, 200) as name from runs where {where} order by id desc limit {most}"
 
 
@@ -75,14 +84,15 @@ def not_among(datasette: Datasette, request: Request, name: str, values: Sequenc
 def _values(name: str, table: str, where: str) -> str:
     if name == "run_id":
         return RUNS.format(where="1", most=MOST_NAMED)
-    return VALUES.format(column=escape_sqlite(name), table=escape_sqlite(table), where=where, most=MOST_NAMED)
+    query = VALUES + NONE if name in NAMED else VALUES
+    return query.format(column=escape_sqlite(name), table=escape_sqlite(table), where=where, most=MOST_NAMED)
 
 
 def _missing(
     datasette: Datasette, request: Request, name: str, asked: str, rows: Sequence[dict[str, Any]]
 ) -> Missing | None:
     """Return what is said of a name, unless it is there, or may be: of very many names only some were looked at."""
-    if len(rows) == MOST_NAMED or asked in {str(row["value"]) for row in rows}:
+    if len(rows) >= MOST_NAMED or asked in {str(row["value"]) for row in rows}:
         return None
     values = [(plain(row.get("name") or row["value"]), str(row["value"])) for row in rows]
     ways = [(words, _instead(datasette, request, name, value)) for words, value in values]

@@ -13,6 +13,7 @@ from rltracer_sqlite.index.lists import Among, count_gone
 from rltracer_sqlite.index.over_steps import End, ends_of, why_neither
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.index.states import amiss
+from rltracer_sqlite.unrecorded import NOT_RECORDED, is_chosen, named
 
 from .access import permitted_index
 from .addresses import (
@@ -41,7 +42,7 @@ from .live import live_prompt
 from .missing import no_prompt
 from .prompt_queries import page_queries
 from .queries import Answer, answers, bounded
-from .selection import Pair, at
+from .selection import Pair, at, recorded
 from .success_rules import parts_of
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class Chosen:
     @property
     def pairs(self) -> list[Pair]:
         """The filters of the prompt's groups, as tables and pages of groups take them."""
-        return [("run_id", str(self.run)), ("prompt_id", str(self.prompt)), *self.among.given.items()]
+        own = [("run_id", str(self.run)), ("prompt_id", str(self.prompt))]
+        return [*own, *map(recorded, self.among.given.items())]
 
     def here(self, among: Among, start: int | None = None) -> str:
         """Return the address of this page with another choice."""
@@ -105,7 +107,7 @@ async def prompt_page(datasette: Datasette, request: Request) -> Response:
         "missing": await _missing(chosen, request) if not steps.rows and not steps.interrupted else [],
         "choices": _choices(chosen, kinds.rows),
         "kinds": [len(kinds.rows), kinds.first(listed=0)["listed"]],
-        "envs": list(dict.fromkeys(kind["env"] for kind in kinds.rows if among.env in (None, kind["env"]))),
+        "envs": list(dict.fromkeys(kind["env"] for kind in kinds.rows if is_chosen(kind["env"], among.env))),
         **_addresses(chosen),
         **_steps_context(chosen, steps, place(request.args.get("start")) or 0),
         "amiss": [said] if states.rows and (said := amiss(states.rows[0])) else [],
@@ -123,13 +125,15 @@ async def _missing(chosen: Chosen, request: Request) -> list[Any]:
 def _choices(chosen: Chosen, kinds: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
     """Return (words, address, whether it is shown) of the splits and environments that a prompt is in.
 
-    None where it is in one only. What is not recorded cannot be chosen; it is shown among all.
+    None where it is in one only. What none of them records is no choice.
     """
     if len(kinds) < 2:
         return []
-    found = [Among(), *(Among(kind["split"], kind["env"]) for kind in kinds), chosen.among]
+    none = [None if all(kind[name] is None for kind in kinds) else NOT_RECORDED for name in CHOSEN_BY]
+    asked = [[kind[name] or other for name, other in zip(CHOSEN_BY, none, strict=True)] for kind in kinds]
+    found = [Among(), *(Among(*names) for names in asked), chosen.among]
     return [
-        (" · ".join(among.given.values()) or "all", chosen.here(among), among == chosen.among)
+        (" · ".join(named(*pair) for pair in among.given.items()) or "all", chosen.here(among), among == chosen.among)
         for among in dict.fromkeys(found)
     ]
 
@@ -195,7 +199,7 @@ def _step(chosen: Chosen, row: dict[str, Any]) -> dict[str, Any]:
         at("step", row["step"]),
         at("split", row["split"]),
     ]
-    env = [("env", chosen.among.env)] if chosen.among.env is not None else []
+    env = [recorded(("env", chosen.among.env))] if chosen.among.env is not None else []
     return {
         **row,
         # Under this selection the neighbours of a group are the same prompt at other steps.

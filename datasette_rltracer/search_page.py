@@ -18,6 +18,7 @@ from rltracer_sqlite.search import (
     text_coverage,
 )
 from rltracer_sqlite.search.tables import TEXT_TABLE
+from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .access import permitted_index
 from .addresses import DATABASE, export_url, place, search_url, table_url
@@ -29,7 +30,7 @@ from .frame import pager, render
 from .indexes import offer_search
 from .queries import Query, answers
 from .search_snippets import read_snippets
-from .selection import Selection, chips, read_selection
+from .selection import Selection, chips, read_selection, written
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -47,7 +48,10 @@ ORDERS = {
 FIELDS = ("success", "split", "step__gte", "step__lte")
 UNSCORED = ("success__isnull", "1")
 
-SPLITS = "select distinct split from steps where split is not null order by split limit 50"
+SPLITS = f"""
+select distinct ifnull(split, '{NOT_RECORDED}') as split from steps where split is not null or trajectories > 0
+order by steps.split is null, steps.split limit 50
+"""
 
 
 def routes() -> list[Route]:
@@ -151,15 +155,15 @@ def _with_outcome(selection: Selection) -> Selection:
 
 
 def _form(selection: Selection, splits: list[str]) -> dict[str, Any]:
-    given = dict(selection.chosen)
+    given = dict(map(written, selection.chosen))
     if (asked := given.get("split")) and asked not in splits:
         splits = [*splits, asked]
     outcome = {"success": "unscored"} if UNSCORED in selection.chosen else {}
-    others = [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in FIELDS and pair != UNSCORED]
+    others = [pair for pair in selection.chosen if written(pair)[0] not in FIELDS and pair != UNSCORED]
     return {
         "given": {name: given.get(name, "") for name in FIELDS} | outcome,
         "splits": splits,
-        "hidden": others,
+        "hidden": [*others, *selection.sorting],
     }
 
 

@@ -15,6 +15,8 @@ from datasette.filters import Filters
 from datasette.utils import escape_sqlite
 from datasette.utils.asgi import BadRequest, Request
 
+from rltracer_sqlite.unrecorded import NOT_RECORDED
+
 from .filter_names import is_filter
 from .queries import Query
 
@@ -25,6 +27,8 @@ MOST_FILTERS = 30
 LONGEST_SELECTION = 4_000  # characters of an address: each link of a page repeats them
 TRAIN_FIRST = "split is not 'train', split, id"  # as splits are listed on other pages
 BOUNDS = ("__gt", "__gte", "__lt", "__lte")
+NAMED = ("split", "env", "agent", "stop_condition")  # columns of names, of which a form offers NOT_RECORDED as well
+ABSENCES = {f"{name}__isnull": name for name in NAMED}
 
 
 @dataclass(frozen=True)
@@ -103,8 +107,8 @@ def read_selection(request: Request, table: str, columns: Iterable[str], others:
             order = (value, ORDERS[name])
         elif not value and (name in known or name.endswith(BOUNDS)):
             continue  # what a form sends of a field that was left empty
-        elif is_filter(name, known) and (name, value) not in chosen:
-            chosen.append((name, value))
+        elif is_filter(name, known) and (pair := recorded((name, value))) not in chosen:
+            chosen.append(pair)
     selection = Selection(table, (), chosen, order)
     if len(chosen) > MOST_FILTERS:
         raise BadRequest(f"An address of these pages may have {MOST_FILTERS} filters; this one has {len(chosen)}.")
@@ -149,3 +153,21 @@ def neighbours(selection: Selection, key: int) -> Query:
 def at(name: str, value: object) -> Pair:
     """Return the filter for a value of a column, or for its absence."""
     return (f"{name}__isnull", "1") if value is None else (name, str(value))
+
+
+def recorded(pair: Pair) -> Pair:
+    """Return a filter as Datasette has it: of a name, NOT_RECORDED is what a form says for no value."""
+    name, value = pair
+    return at(name, None) if name in NAMED and value == NOT_RECORDED else pair
+
+
+def written(pair: Pair) -> Pair:
+    """Return a filter as a form says it: the opposite of `recorded`."""
+    name, _ = pair
+    return (ABSENCES[name], NOT_RECORDED) if name in ABSENCES else pair
+
+
+def names_among(values: Iterable[str | None]) -> list[str]:
+    """Return the names in a column in their order, and last what stands for none."""
+    found = set(values)
+    return sorted((name for name in found if name is not None), key=str) + [NOT_RECORDED] * (None in found)

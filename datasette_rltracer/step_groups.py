@@ -13,7 +13,7 @@ from rltracer_sqlite.passrates import PASS_BINS
 from .addresses import group_url
 from .drawings import cell, length_bar, rate_bar, rate_cell, reward_cell
 from .queries import Answer
-from .selection import Selection, at
+from .selection import Selection, at, names_among, written
 from .text import visible
 
 if TYPE_CHECKING:
@@ -95,14 +95,11 @@ def _buckets(
 
 def filter_form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
     """Return the fields of the form of filters; filters that it has no field for travel along hidden."""
-    fields = {
-        "env": sorted({row["env"] for row in rows if row["env"] is not None}),
-        "split": sorted({row["split"] for row in rows if row["split"] is not None}),
-    }
-    given = dict(selection.chosen)
+    fields = {name: names_among(row[name] for row in rows) for name in ("env", "split")}
+    given = dict(map(written, selection.chosen))
     own: set[str] = {"zero_variance", *(name for name, values in fields.items() if len(values) > 1)}
     return {
         "fields": [(name, values, given.get(name)) for name, values in fields.items() if len(values) > 1],
         "zero_variance": given.get("zero_variance"),
-        "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if pair[0] not in own],
+        "hidden": [pair for pair in [*selection.chosen, *selection.sorting] if written(pair)[0] not in own],
     }

@@ -9,6 +9,7 @@ from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import files_in_words
 from rltracer_sqlite.index.states import COUNTS, file_words, problem_words
+from rltracer_sqlite.unrecorded import is_chosen
 
 from .access import permitted_index
 from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url, step_of, step_url, table_url
@@ -19,7 +20,7 @@ from .frame import pager, render, step_words, trail
 from .live import live_step
 from .missing import no_step
 from .queries import answers
-from .selection import Selection, at, chips, read_selection
+from .selection import Selection, at, chips, read_selection, written
 from .step_groups import buckets_context, described_groups, filter_form
 from .step_queries import GROUPS_ON_A_PAGE, page_queries
 
@@ -62,7 +63,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         **buckets_context(buckets, selection, here),
         "live": live,
         **_files_context(troubled.rows, states.rows, bool(about["trajectories"])),
-        "within": [*selection.fixed, *(pair for pair in selection.chosen if pair[0] == "split")],
+        "within": [*selection.fixed, *(pair for pair in selection.chosen if written(pair)[0] == "split")],
         "problems_url": f"{run_url(datasette, database, run)}#problems",
         "gone": gone.first(trajectories=0, files=0),
         "groups": described_groups(datasette, database, selection, groups.rows),
@@ -89,9 +90,9 @@ def _step_context(
 ) -> dict[str, Any]:
     """Return what is said of the whole step, or of the split that is chosen, and the addresses beside it."""
     (run, step), row = where, rows[0]
-    split = dict(selection.chosen).get("split")
-    splits = [one for one in rows if one["split"] == split] or rows
-    chosen = {"split": split} if len(splits) < len(rows) else {}
+    split = dict(map(written, selection.chosen)).get("split")
+    splits = [one for one in rows if split is not None and is_chosen(one["split"], split)] or rows
+    chosen = {"split": splits[0]["split"]} if len(splits) < len(rows) else {}
     pairs = [*selection.chosen, *selection.sorting]
     beside = {
         f"{name}_url": None if row[name] is None else step_url(datasette, database, run, row[name], pairs)
@@ -104,7 +105,7 @@ def _step_context(
         "run": row["run"],
         "run_url": run_url(datasette, database, run),
         "splits": splits,
-        "split": chosen.get("split"),
+        "split": split if chosen else None,
         "step_kind": row["step_kind"],
         "trajectories": sum(one["trajectories"] or 0 for one in splits),
         **{name: _total([one[name] for one in splits]) for name in ("truncated", "errors")},

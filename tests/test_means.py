@@ -19,6 +19,7 @@ from rltracer_sqlite.charts import Filters, describe_rows, find_span, plan_query
 from rltracer_sqlite.index.lists import Among, group_facts, numbers_of_prompts, run_facts, step_facts
 from rltracer_sqlite.index.over_steps import groups_of_prompts, ranked_prompts
 from rltracer_sqlite.index.statistics import apply_success
+from rltracer_sqlite.unrecorded import NOT_RECORDED
 from tests.commands import rltracer
 from tests.index_factory import make_index
 
@@ -43,7 +44,9 @@ ROW = st.fixed_dictionaries(
 )
 RULE = ("metrics.right", 1.0)
 GENERATED = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-AMONG = [Among(split, env) for split in (None, "train", "eval") for env in (None, "math", "code")]
+AMONG = [
+    Among(split, env) for split in (None, "train", "eval", NOT_RECORDED) for env in (None, "math", "code", NOT_RECORDED)
+]
 OF_WINDOW = "(:window is null and step is null or (step - :first) / :size = :window)"
 
 
@@ -61,6 +64,10 @@ def plain(connection: sqlite3.Connection, value: str, where: str = "1", **given:
     """Return an expression over the trajectories that a condition, and the names that are given, choose."""
     named = " and ".join([f"({where})", *(f"{name} is :{name}" for name in given if f":{name}" not in where)])
     return connection.execute(f"select {value} from trajectories where {named}", given).fetchone()[0]
+
+
+def value_of(asked: str) -> str | None:
+    return None if asked == NOT_RECORDED else asked
 
 
 def told(connection: sqlite3.Connection, sql: str, given: Any = ()) -> list[dict[str, Any]]:
@@ -99,7 +106,7 @@ def test_lists_and_tables(rows: list[dict[str, Any]]) -> None:
                 is_plain(connection, fact, where, **keys, **group, **prompt)
         for run in runs_of(connection):
             for among in AMONG:
-                chosen = {name: value for name, value in vars(among).items() if value is not None}
+                chosen = {name: value_of(asked) for name, asked in among.given.items()}
                 for fact in step_facts(connection, run, among):
                     is_plain(connection, fact, run_id=run, **{**chosen, "step": fact["step"], "split": fact["split"]})
                 of_prompt = "prompt_group_id in (select id from prompt_groups where prompt_id = :prompt)"
@@ -122,7 +129,7 @@ def test_runs(rows: list[dict[str, Any]]) -> None:
     with index_of(rows) as connection:
         for among in AMONG:
             for fact in run_facts(connection, among):
-                of_env = {} if among.env is None else {"env": among.env}
+                of_env = {} if among.env is None else {"env": value_of(among.env)}
                 if not fact.pop("trajectories"):  # of all splits
                     assert fact["reward_mean"] is fact["pass_rate"] is None
                     continue
@@ -166,11 +173,11 @@ def test_pages(rows: list[dict[str, Any]]) -> None:
 
 
 @GENERATED
-@given(st.lists(ROW, min_size=1, max_size=60), st.sampled_from([1, 2, 5]), st.sampled_from(["", "math"]))
+@given(st.lists(ROW, min_size=1, max_size=60), st.sampled_from([1, 2, 5]), st.sampled_from(["", "math", NOT_RECORDED]))
 def test_charts_and_windows(rows: list[dict[str, Any]], size: int, env: str) -> None:
     with index_of(rows) as connection:
         for run in runs_of(connection):
-            span, of_env = find_span(connection, run), {"env": env} if env else {}
+            span, of_env = find_span(connection, run), {"env": value_of(env)} if env else {}
 
             def drawn(
                 chart: str, run: int = run, span: Any = span, of_env: Any = of_env
@@ -201,7 +208,7 @@ def test_charts_and_windows(rows: list[dict[str, Any]], size: int, env: str) -> 
             for summary in analyse_run(connection, run, Selection(window=size)).windows:
                 keys = {"window": summary.window, "split": summary.split}
                 if summary.env is not None:
-                    keys["env"] = summary.env or None
+                    keys["env"] = value_of(summary.env)
                 fact = {name: getattr(summary, name) for name in ("scored", "rewarded", "reward_mean")}
                 fact["pass_rate"] = summary.pass_rate.mean
                 is_plain(connection, fact, OF_WINDOW, **keys, **asked)

@@ -11,6 +11,7 @@ from ..arguments import instance, text, whole_number
 from ..index.columns import quoted
 from ..passrates import SuccessRule, success_column
 from ..reprs import given, short
+from ..unrecorded import chosen
 
 STORED = """
     select g.step as step, g.split as split, g.env as env, g.prompt_id as prompt_id, g.zero_variance as zero_variance,
@@ -178,17 +179,12 @@ def list_unscored(connection: sqlite3.Connection, run_id: int, selection: Select
 
 def _filters(selection: Selection, table: str) -> str:
     given = {
-        "split": "= :split",
-        "env": "= :env",
-        "step_start": ">= :step_start",
-        "step_end": "<= :step_end",
+        "split": chosen(f"{table}.split", "split"),
+        "env": chosen(f"{table}.env", "env"),
+        "step_start": f"{table}.step >= :step_start",
+        "step_end": f"{table}.step <= :step_end",
     }
-    conditions = [
-        f"and {table}.{name.partition('_')[0]} {comparison}"
-        for name, comparison in given.items()
-        if getattr(selection, name) is not None
-    ]
-    return " ".join(conditions)
+    return " ".join(f"and {condition}" for name, condition in given.items() if getattr(selection, name) is not None)
 
 
 def _parameters(run_id: int, selection: Selection) -> dict[str, Any]:

@@ -11,13 +11,17 @@ from typing import Any
 from ..amounts import plural
 from ..passrates import PASS_BINS, Estimate, estimate_mean, estimate_rate
 from ..reprs import short
+from ..unrecorded import NOT_RECORDED
 from .metrics import PromptMetric
 from .selection import Rewards
 
 
 @dataclass(frozen=True)
 class WindowSummary:
-    """One window of a run and split, in one env or (`env` is None) in all of them."""
+    """One window of a run and split, in one env or (`env` is None) in all of them.
+
+    An `env` of NOT_RECORDED is what has none.
+    """
 
     run: str
     window: int | None
@@ -93,7 +97,7 @@ def summarise_windows(metrics: Iterable[PromptMetric], ks: Sequence[int], reward
         for metric in members:
             envs.setdefault(metric.count.env, []).append(metric)
         if len(envs) > 1:
-            summaries += [_summarise(inner, env or "", ks, rewards) for env, inner in envs.items()]
+            summaries += [_summarise(inner, env or NOT_RECORDED, ks, rewards) for env, inner in envs.items()]
     return summaries
 
 

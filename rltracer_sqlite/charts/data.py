@@ -13,6 +13,7 @@ from typing import Any
 
 from ..amounts import plural
 from ..passrates import WINDOW_SIZES
+from ..unrecorded import chosen
 
 CHARTS = ("pass_rate", "reward", "histogram", "difficulty", "length", "failures", "zero_variance")
 # Charts of prompts, which the run's page and the report count with those that have no score. They have a window of its
@@ -21,8 +22,9 @@ OF_PROMPTS = ("histogram", "difficulty")
 FOLDER = Path(__file__).parent
 
 # A value is bound as text and compared with '', so that the same query works on Datasette's page for SQL.
-SELECTION = """
-    run_id = :run_id and (:split = '' or split = :split) and (:env = '' or env = :env)
+SELECTION = f"""
+    run_id = :run_id and (:split = '' or {chosen("split", "split")})
+    and (:env = '' or {chosen("env", "env")})
     and (:step_gte = '' or step >= :step_gte) and (:step_lte = '' or step <= :step_lte)
 """
 # The last window ends with the last step, so that it is named by steps that there are. Two questions, since SQLite
@@ -59,7 +61,10 @@ class ChartError(ValueError):
 
 @dataclass(frozen=True)
 class Filters:
-    """What a chart is drawn of. Empty: everything; `window` is the steps per point or cell, None for a fitting one."""
+    """What a chart is drawn of. Empty: everything; `window` is the steps per point or cell, None for a fitting one.
+
+    A split or an environment of NOT_RECORDED is that of which none is recorded.
+    """
 
     run_id: int
     split: str = ""

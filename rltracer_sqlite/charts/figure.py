@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..amounts import LONGEST_NAME, shortened, shortened_name
+from ..unrecorded import named
 from ..unseen import plain
 from .data import Query, load_spec
 from .gaps import Window, unread_windows
@@ -42,8 +43,8 @@ class Figure:
     def title(self) -> str:
         """What the chart is called where no page around it names its run and what is chosen of it."""
         title = load_spec(self.chart)["usermeta"]["rltracer"]["title"]
-        named = ", ".join([title, *(shortened(part, LONGEST_NAME) for part in self.parts if part)])
-        return plain(f"{named}: {shortened_name(self.run, LONGEST_NAME)}" if self.run else named)
+        words = ", ".join([title, *(shortened(part, LONGEST_NAME) for part in self.parts if part)])
+        return plain(f"{words}: {shortened_name(self.run, LONGEST_NAME)}" if self.run else words)
 
     @property
     def description(self) -> str:
@@ -56,4 +57,6 @@ def figure_of(chart: str, query: Query, rows: Sequence[dict[str, Any]], rule: st
     split, env = query.parameters["split"], query.parameters["env"]
     gaps = unread_windows(rows, unread.steps, query.window)
     basis = " ".join(filter(None, (rule, drawn_words(chart, unread, gaps))))
-    return Figure(chart, rows, describe_rows(chart, rows, split), basis, run, (split, env), gaps)
+    return Figure(
+        chart, rows, describe_rows(chart, rows, split), basis, run, (named("split", split), named("env", env)), gaps
+    )

@@ -7,6 +7,7 @@ from typing import Any
 from ..amounts import LONGEST_NAME, exactly, plural, shortened
 from ..passrates import unscored_words
 from ..reward_parts import RewardParts, rule_in_words
+from ..unrecorded import named
 from .data import OF_PROMPTS, SELECTION, Query
 
 # Charts that are drawn from successes.
@@ -52,7 +53,7 @@ def scoring_words(
     # An index that nobody vouched for may hold anything.
     least = exactly(threshold) if isinstance(threshold, (int, float)) else str(threshold)
     rule = rule_in_words(f"{path} >= {least}", parts)
-    said = f"Success: {rule}; {unscored_words(trajectories, scored, shortened(split, LONGEST_NAME))}"
+    said = f"Success: {rule}; {unscored_words(trajectories, scored, shortened(named('split', split), LONGEST_NAME))}"
     if unscored := prompts - scored_prompts:
         said += f"; {unscored:,} of {plural(prompts, 'prompt')} {'has' if unscored == 1 else 'have'} no score"
     return f"{said}."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..amounts import LONGEST_NAME, plural, shortened
+from ..unrecorded import named
 
 Row = dict[str, Any]
 
@@ -18,7 +19,7 @@ def describe_rows(chart: str, rows: Sequence[Row], split: str = "") -> str:
     if not rows:
         return "There is nothing to draw: no row matches."
     if chart in OF_PROMPTS:
-        return OF_PROMPTS[chart](rows, f" of {shortened(split, LONGEST_NAME)}" if split else "")
+        return OF_PROMPTS[chart](rows, f" of {shortened(named('split', split), LONGEST_NAME)}" if split else "")
     return DESCRIPTIONS[chart](rows)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..unrecorded import NOT_RECORDED
 from . import CONTEXT, options
 from .amiss import amiss_lines
 from .numbers import LARGEST, From, refuse_backwards
@@ -194,7 +195,7 @@ def _summary(analysis: RunAnalysis) -> str:
     counts = count_scored(analysis)
     unscored = f", {counts['unscored']:,} without a value" if counts["unscored"] else ""
     windows = plural(len({window.window for window in analysis.windows}), "window")
-    splits = {window.split or "not recorded" for window in analysis.windows}
+    splits = {window.split or NOT_RECORDED for window in analysis.windows}
     apart = f" ({', '.join(sorted(splits))})" if len(splits) > 1 else ""
     return (
         f"{analysis.run}: {analysis.rule}; {plural(counts['scored'], 'scored trajectory')}{unscored}; "

@@ -95,14 +95,15 @@ FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
     "fields",
     multiple=True,
     metavar="PATH<=VALUE",
-    help="Keep by a recorded value: 'metrics.num_turns<=8', 'env=math,code'; PATH?<=8 keeps missing ones too.",
+    help="Keep by a recorded value: 'metrics.num_turns<=8', 'env=math,code'; PATH?<=8 keeps missing ones too, "
+    "'PATH=not recorded' only those.",
 )
 @click.option(
     "--env",
     "envs",
     multiple=True,
     metavar="NAME",
-    help="Only this environment, as --field env=NAME has it; repeatable.",
+    help="Only this environment, as --field env=NAME has it; repeatable. 'not recorded': what has none.",
 )
 @click.option("--per-prompt", default="2", show_default=True, metavar="N", help="Rows per prompt and window, or all.")
 @click.option("--global-per-prompt", type=int, metavar="N", help="Rows per prompt over all runs and windows.")

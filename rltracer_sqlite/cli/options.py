@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..outcomes import NAMED_BEFORE
+from ..unrecorded import NOT_RECORDED
 from .numbers import Between
 
 
@@ -48,8 +49,8 @@ def one_run(which: str) -> Callable[[Any], Any]:
     return click.option("--run", metavar="NAME", help=f"{which} By name, its beginning or number.")
 
 
-split = click.option("--split", help="Only this split, for example train or eval.")
-env = click.option("--env", help="Only this environment.")
+split = click.option("--split", help=f"Only this split, for example train or eval; '{NOT_RECORDED}': what has none.")
+env = click.option("--env", help=f"Only this environment; '{NOT_RECORDED}': what has none.")
 progress = click.option(
     "--progress", is_flag=True, help="Say on stderr every half minute how much is read, also in a pipe or a log."
 )

@@ -11,6 +11,7 @@ import click
 from ..amounts import plural, ranges
 from ..arguments import shown
 from ..outcomes import outcome
+from ..unrecorded import is_chosen
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, screen_width, width_of, wrapped
 from .covered import (
@@ -219,7 +220,7 @@ def _best_first(adapter: IndexedAdapter, step: int | None, key: str, among: Amon
 
     found = adapter.list_trajectory_ids(step, key)
     rows = [row for number in found if (row := trajectory_row(adapter.connection, number))]
-    wanted = [row for row in rows if among.env in (None, row["env"])]
+    wanted = [row for row in rows if is_chosen(row["env"], among.env)]
     return sorted(wanted, key=lambda row: (row["reward"] is None, -(row["reward"] or 0.0)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..amounts import exactly
 from ..arguments import as_number, is_text, shown
 from ..reprs import given
+from ..unrecorded import NOT_RECORDED
 from .errors import ExportError
 
 FIELD = re.compile(r"(?P<path>[^<>=?\s](?:[^<>=?]*[^<>=?\s])?)(?P<missing>\??)\s*(?P<operator><=|>=|=)(?P<value>.+)")
@@ -62,8 +63,8 @@ class DifficultyFilter:
 class FieldFilter:
     """Keep trajectories whose recorded value at a dotted path is within inclusive bounds, or among allowed values.
 
-    True and False count as 1 and 0. A trajectory without the value is dropped unless `include_missing`. Raises
-    ExportError for what cannot be meant.
+    True and False count as 1 and 0. A trajectory without the value is dropped unless `include_missing`, for which
+    NOT_RECORDED among the allowed values stands too. Raises ExportError for what cannot be meant.
     """
 
     path: str
@@ -93,6 +94,10 @@ class FieldFilter:
             object.__setattr__(self, "allowed_values", allowed)
         if not isinstance(self.include_missing, bool):
             raise ExportError(f"include_missing is {shown(self.include_missing)}: it is True or False.")
+        if self.allowed_values is not None and NOT_RECORDED in self.allowed_values:
+            others = tuple(one for one in self.allowed_values if one != NOT_RECORDED)
+            object.__setattr__(self, "allowed_values", others)
+            object.__setattr__(self, "include_missing", True)
 
     __repr__ = given
 
@@ -113,6 +118,8 @@ class FieldFilter:
     def __str__(self) -> str:
         parts = [f">= {exactly(self.minimum)}"] if self.minimum is not None else []
         parts += [f"<= {exactly(self.maximum)}"] if self.maximum is not None else []
+        if self.allowed_values == () and self.include_missing:
+            return f"{self.path} {NOT_RECORDED}"
         if self.allowed_values is not None:
             parts.append(f"in {', '.join(dict.fromkeys(map(str, dict.fromkeys(self.allowed_values))))}")
         condition = f"{self.path} {' and '.join(parts) or 'recorded'}"

@@ -9,13 +9,15 @@ from itertools import combinations
 from typing import Any
 
 from ..amounts import listed, ranges
+from ..unrecorded import NOT_RECORDED, chosen
 
 MOST_READ = 1000  # names of splits or environments, of which a sentence lists the first few
 # The filters of the commands, each as a condition on prompt groups, and what is asked for where none is given.
 FILTERS = {
     "step": "(:first is null or step >= :first) and (:last is null or step <= :last)",
-    "split": "(:split is null or split is :split or (:split = 'train' and split is null and :unknown_is_train))",
-    "env": "(:env is null or env is :env)",
+    "split": f"""(:split is null or {chosen("split", "split")}
+        or (:split = 'train' and split is null and :unknown_is_train))""",
+    "env": f"(:env is null or {chosen('env', 'env')})",
 }
 UNASKED = {"split": None, "env": None, "first": None, "last": None, "unknown_is_train": False}
 # What is looked for: any trajectory, one with a score, or one of the prompts whose numbers are a list of JSON.
@@ -57,7 +59,7 @@ class Groups:
 
     def _values(self, what: str, left_out: Collection[str]) -> str:
         if what != "step":
-            return f"{what} {listed(str(name or 'not recorded') for name in self.names(what, left_out))}"
+            return f"{what} {listed(str(name or NOT_RECORDED) for name in self.names(what, left_out))}"
         steps = ranges(step for (step,) in self._select("distinct step", left_out) if step is not None)
         return f"step{'' if steps.isdecimal() else 's'} {steps}" if steps else "no steps"
 

@@ -8,13 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..unrecorded import chosen, is_chosen
 from .queries import REWARDED, group_key, steps
 from .totals import COUNTED, TOTALS, main_split
 
 
 @dataclass(frozen=True)
 class Among:
-    """The trajectories that a list is of: those of a split and of an environment; None: of all of them."""
+    """The trajectories that a list is of: those of a split and of an environment; None: of all of them.
+
+    NOT_RECORDED are those of which none is recorded.
+    """
 
     split: str | None = None
     env: str | None = None
@@ -31,15 +35,15 @@ class Among:
 
     def condition(self, row: str) -> str:
         """Return the SQL condition for a row of this name, with `given` as its parameters."""
-        return " and ".join(f"{row}.{name} is :{name}" for name in self.given) or "1 = 1"
+        return " and ".join(chosen(f"{row}.{name}", name) for name in self.given) or "1 = 1"
 
     def asked(self, **others: Any) -> dict[str, Any]:
         """Return the parameters of a question with `SPLIT` and `ENV`."""
         return {"split": self.split, "env": self.env, **others}
 
 
-SPLIT = "(:split is null or g.split is :split)"
-ENV = "(:env is null or g.env is :env)"
+SPLIT = f"(:split is null or {chosen('g.split', 'split')})"
+ENV = f"(:env is null or {chosen('g.env', 'env')})"
 ALL = Among()
 
 
@@ -52,7 +56,8 @@ def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[s
     if among.env is None:
         counted = COUNTED.format(table="steps", of_env="")
     else:
-        counted = COUNTED.format(table="(select * from step_summary where env = :env)", of_env=" and env = :env")
+        of_env = chosen("env", "env")
+        counted = COUNTED.format(table=f"(select * from step_summary where {of_env})", of_env=f" and {of_env}")
     rows = table_rows(
         connection,
         f"""
@@ -64,26 +69,26 @@ def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[s
     found: dict[int, dict[str, Any]] = {}
     for row in rows:
         run = found.setdefault(row["id"], {"run_id": row["id"], "run": row["run"], "source": row["source"], "of": {}})
-        if row["named"] is not None and among.split in (None, row["named"]):
+        if row["named"] is not None and is_chosen(row["named"] or None, among.split):
             run["of"][row["named"]] = row
     return [_run(connection, run.pop("of"), run) for run in found.values()]
 
 
 def _run(connection: sqlite3.Connection, of: dict[str, dict[str, Any]], run: dict[str, Any]) -> dict[str, Any]:
     split = main_split(of)
-    chosen = {} if split is None else of[split]
-    scored, successes = chosen.get("scored", 0), chosen.get("successes", 0)
+    facts = {} if split is None else of[split]
+    scored, successes = facts.get("scored", 0), facts.get("successes", 0)
     return {
         **run,
         "split": split or None,
         "trajectories": sum(row["trajectories"] for row in of.values()),
         "prompt_groups": sum(row["prompt_groups"] for row in of.values()),
-        "split_trajectories": chosen.get("trajectories", 0),
+        "split_trajectories": facts.get("trajectories", 0),
         "scored": scored,
         "successes": successes,
         "pass_rate": successes / scored if scored else None,
-        "rewarded": chosen.get("rewarded", 0),
-        "reward_mean": chosen.get("reward"),
+        "rewarded": facts.get("rewarded", 0),
+        "reward_mean": facts.get("reward"),
         "steps": [step for step in steps(connection, run["run_id"]) if step is not None],
     }
 
@@ -95,7 +100,7 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
     """
     read = "steps" if among.env is None else "step_summary"
     counted = "g.indexed_at is not null" if among.env is None else ENV
-    rewarded = REWARDED.format(row="g", of_env="" if among.env is None else "and v.env is :env")
+    rewarded = REWARDED.format(row="g", of_env="" if among.env is None else f"and {chosen('v.env', 'env')}")
     return list(
         table_rows(
             connection,
@@ -107,7 +112,7 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
                         (
                             select count(*) from trajectories t
                             where t.run_id = :run and t.step is g.step and t.split is g.split and t.gone = 1
-                                and (:env is null or t.env is :env)
+                                and (:env is null or {chosen("t.env", "env")})
                         ),
                         0
                     ) as gone

@@ -10,20 +10,22 @@ from ..arguments import shown, text
 from ..index.contents import lacking
 from ..index.queries import runs
 from ..outcomes import NAMED_BEFORE
+from ..unrecorded import chosen
 
 OUTCOMES = {"passed": "success = 1", "failed": "success = 0", "unscored": "success is null"}
 CONDITIONS = {
     "run_id": "run_id = :run_id",
     "step_start": "step >= :step_start",
     "step_end": "step <= :step_end",
-    "split": "split = :split",
-    "env": "env = :env",
+    "split": chosen("split", "split"),
+    "env": chosen("env", "env"),
 }
 
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Which trajectories are searched; None is no limit. `outcome` is one of OUTCOMES, by the run's success rule.
+    """Which trajectories are searched; None is no limit. A split or an environment
+    of NOT_RECORDED is that of which none is recorded. `outcome` is one of OUTCOMES, by the run's success rule.
 
     Raises TypeError and ValueError for what cannot be meant.
     """

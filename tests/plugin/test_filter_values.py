@@ -34,6 +34,7 @@ def said(page: str) -> list[str]:
 
 SPLITS = "has no split trian; it has eval, train."
 ENVS = "has no env maths; it has code<b>, math."
+ENVS_OR_NONE = "has no env maths; it has code<b>, math, not recorded."
 PAGES = {
     "step/1/1?split=trian": [f"This step {SPLITS}"],
     "step/1/1?env=maths&split=trian": [f"This step {ENVS}", f"This step {SPLITS}"],
@@ -41,7 +42,8 @@ PAGES = {
     "step/1/1?split=eval&env=code%3Cb%3E": [],  # both are there, and no group has both
     "step/1/1?split=eval": [],
     "group/1?split=trian": [f"This index {SPLITS}"],
-    "group/1?run_id=7&env=maths": ["This index has no run 7; it has run.", f"This index {ENVS}"],
+    "group/1?run_id=7&env=maths": ["This index has no run 7; it has run.", f"This index {ENVS_OR_NONE}"],
+    "group/1?split=not+recorded": ["This index has no split not recorded; it has eval, train."],
     "group/1?stop_condition=x": ["This group has no stop_condition x; it has agent_completed."],
     "group/1?error_type=x": ["This group has no error_type x."],
     "group/1?success=0": [],
@@ -50,7 +52,8 @@ PAGES = {
         "This group has no stop_condition x; it has agent_completed.",
     ],
     "run/1?split=trian": [f"This run {SPLITS}"],
-    "run/1/charts?env=maths&split=eval": [f"This run {ENVS}"],
+    "run/1/charts?env=maths&split=eval": [f"This run {ENVS_OR_NONE}"],
+    "run/1/charts?split=not+recorded": ["This run has no split not recorded; it has eval, train."],
     "run/1/charts?env=math": [],
 }
 
@@ -69,7 +72,7 @@ async def test_the_links_keep_the_other_filters_and_lead_to_the_first_rows(serve
 
 async def test_an_export_of_nothing_names_what_there_is(serve):
     page = await get(serve(), f"{OWN}export?_table=trajectories&_preview=sft&env=maths", 400)
-    assert said(page) == [f"This index {ENVS}"]
+    assert said(page) == [f"This index {ENVS_OR_NONE}"]
     page = await get(serve(), f"{OWN}export?_table=runs", 404)
     assert "the table prompt_groups" in page
 
