@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
-from rltracer_sqlite.comparison import DERIVED, FACTS
-from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.comparison import DERIVED, FACTS, prompts_in_words
+from rltracer_sqlite.index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
 
@@ -43,6 +43,8 @@ class Compared:
     row: dict[str, Any]
     trajectory: Trajectory | None
     problem: str | None
+    prompt: int | None
+    key: str | None  # of the prompt
 
 
 def routes() -> list[Route]:
@@ -131,10 +133,12 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
     if row is None:
         raise NotFound(f"This index has no trajectory {identity}.")
     row = bounded(row)
+    number = prompt_of_trajectory(connection, identity)
+    prompt = number, key_of_prompt(connection, number)
     try:
-        return Compared(row, load_for_page(connection, identity, roots), None)
+        return Compared(row, load_for_page(connection, identity, roots), None, *prompt)
     except UNREADABLE as error:
-        return Compared(row, None, explained(error)[0])
+        return Compared(row, None, explained(error)[0], *prompt)
 
 
 def _number(request: Request, name: str) -> int | None:
@@ -163,6 +167,7 @@ def _context(
         "within": [("run_id", str(row["run_id"]))] if row["run_id"] == other.row["run_id"] else [],
         "sides": sides,
         "same_group": same_group,
+        "prompts": prompts_in_words((one.prompt, other.prompt), (one.key, other.key)),
         "group": group,
         **_beside_right(group, row["id"], other.row["id"]),
         "group_url": group_url(datasette, database, row["prompt_group_id"]) if group else None,

@@ -51,6 +51,15 @@ def same_messages(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str
     return same
 
 
+def prompts_in_words(numbers: Sequence[int | None], keys: Sequence[str | None]) -> str:
+    """Return whether two trajectories answer the same prompt, by its numbers and keys; "" where one's is not known."""
+    if None in numbers:
+        return ""
+    if numbers[0] == numbers[1]:
+        return "same prompt"
+    return "different prompts, in the same words" if keys[0] == keys[1] else "different prompts"
+
+
 def parting(left: str, right: str) -> int:
     """Return after how many characters two texts part, moved back to the beginning of a word."""
     differing = (place for place, (one, other) in enumerate(zip(left, right, strict=False)) if one != other)

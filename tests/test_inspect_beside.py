@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.cli.columns import width_of
+from rltracer_sqlite.comparison import prompts_in_words
 from tests.commands import indexed, rltracer, sentence
 from tests.layouts import append, message, trace
 
@@ -77,7 +78,8 @@ def test_two_trajectories_part_where_they_differ(
     monkeypatch.setenv("COLUMNS", "80")
     lines = rltracer("inspect", index, "--trajectory", 1, "--with", other).stdout.splitlines()
     assert "\n".join(lines).partition("\n\nAfter #")[0].endswith("\n".join(["", *end]))
-    assert lines[0].split() == ["trajectory", "1", "trajectory", str(other)]
+    assert lines[0] == ("Same prompt." if other < 5 else "Different prompts.")
+    assert lines[1].split() == ["trajectory", "1", "trajectory", str(other)]
     assert next(line for line in lines if "reward" in line).split() == ["≠", "reward", "0", f"{(other - 1) / 2:g}"]
     assert max(width_of(line) for line in lines if not line.startswith("  rltracer ")) <= 80  # these are copied
     assert "\x1b" not in "".join(lines)
@@ -85,10 +87,31 @@ def test_two_trajectories_part_where_they_differ(
 
 def test_two_trajectories_are_compared_for_programs(index: Path) -> None:
     told = json.loads(rltracer("inspect", index, "--trajectory", "t0", "--with", "t1", "--json").stdout)
-    assert told["same_messages"] == 1
+    assert (told["same_prompt"], told["same_messages"]) == (True, 1)
+    other = json.loads(rltracer("inspect", index, "--trajectory", "t0", "--with", "t4", "--json").stdout)
+    assert (other["same_prompt"], other["same_messages"]) == (False, 0)
     assert [(one["id"], one["reward"], one["success"], one["messages"]) for one in told["trajectories"]] == [
         (1, 0, 0, 2), (2, 0.5, 0, 2)
     ]  # fmt: skip
+
+
+def test_prompts_of_the_same_words_and_another_task_are_told_apart(tmp_path: Path) -> None:
+    for number, task in enumerate(("one", "other")):
+        record = trace(SAID[0], id=f"t{number}", task={"idx": number, "name": task})
+        append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", record)
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    lines = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 2).stdout.splitlines()
+    assert lines[0] == "Different prompts, in the same words."
+
+
+@pytest.mark.parametrize(
+    ("numbers", "keys", "said"),
+    [((1, 1), ("k", "k"), "same prompt"), ((1, 2), ("k", "l"), "different prompts"), ((1, None), ("k", None), "")],
+)
+def test_whether_two_prompts_are_the_same(
+    numbers: tuple[int | None, ...], keys: tuple[str | None, ...], said: str
+) -> None:
+    assert prompts_in_words(numbers, keys) == said
 
 
 def test_what_cannot_be_compared_is_refused(index: Path) -> None:

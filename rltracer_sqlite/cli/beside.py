@@ -29,11 +29,11 @@ class Side(NamedTuple):
 
 
 def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -> Iterator[str]:
-    """Yield the facts of two trajectories beside each other, and where their last branches part; or JSON, a line.
+    """Yield whether two trajectories answer the same prompt, their facts, and where they part; or JSON, a line.
 
     `place` is what `inspect` takes to show one of them.
     """
-    from ..comparison import same_messages
+    from ..comparison import prompts_in_words, same_messages
 
     sides = (left, right)
     same = same_messages(left.trajectory.messages, right.trajectory.messages)
@@ -41,8 +41,12 @@ def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -
         facts = [
             {"id": side.row["id"], **_facts(side.row), "messages": len(side.trajectory.messages)} for side in sides
         ]
-        yield json_line({"trajectories": facts, "same_messages": same})
+        numbers = [side.row["prompt_id"] for side in sides]
+        same_prompt = None if None in numbers else numbers[0] == numbers[1]
+        yield json_line({"trajectories": facts, "same_prompt": same_prompt, "same_messages": same})
         return
+    if said := prompts_in_words(*([side.row[name] for side in sides] for name in ("prompt_id", "prompt_key"))):
+        yield from wrapped(f"{said.capitalize()}.", screen_width())
     yield from _table(sides)
     yield ""
     yield from _parting(sides, same, is_full)

@@ -173,10 +173,11 @@ def _explained(adapter: IndexedAdapter, row: dict[str, Any], error: LocatorError
 
 def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
     """Return what the index has of a trajectory, with the number of its prompt."""
-    from ..index.queries import prompt_of_trajectory, trajectory_row
+    from ..index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
 
     row = trajectory_row(adapter.connection, number) or {}
-    return {**row, "prompt_id": prompt_of_trajectory(adapter.connection, number)}
+    prompt = prompt_of_trajectory(adapter.connection, number)
+    return {**row, "prompt_id": prompt, "prompt_key": key_of_prompt(adapter.connection, prompt)}
 
 
 def _beside(left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], asked: Inspection) -> Iterator[str]:

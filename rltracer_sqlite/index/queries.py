@@ -116,6 +116,12 @@ def prompt_of_trajectory(connection: sqlite3.Connection, trajectory_id: int) -> 
     return found[0] if found else None
 
 
+def key_of_prompt(connection: sqlite3.Connection, prompt: int | None) -> str | None:
+    """Return the key of a prompt by its number: that of its words, which prompts of several tasks can share."""
+    found = connection.execute("select key from prompts where id = ?", (prompt,)).fetchone()
+    return found[0] if found else None
+
+
 def trajectories_named(connection: sqlite3.Connection, asked: str, most: int = 5) -> list[int]:
     """Return the ids of the trajectories that a text means: by this id, else by their recorded one or its beginning."""
     number = row_number(asked)

@@ -155,6 +155,17 @@ async def test_the_same_trajectory_is_the_same(datasette):
 
 
 @pytest.mark.asyncio
+async def test_the_top_says_whether_the_prompt_is_the_same(serve_traces):
+    asked = [("One?", "a"), ("One?", "a"), ("One?", "b"), ("Two?", "a")]
+    said = [[message("user", words), message("assistant", "Yes.")] for words, _ in asked]
+    tasks = [{"idx": 0, "name": task} for _, task in asked]
+    datasette = serve_traces([trace(one, id=str(n), task=tasks[n]) for n, one in enumerate(said)])
+    told = {2: "same prompt side by side", 3: "different prompts, in the same words side", 4: "different prompts side"}
+    for other, words_of in told.items():
+        assert f"Trajectories 1 and {other} {words_of}" in words(await get(datasette, f"{COMPARE}?a=1&b={other}"))
+
+
+@pytest.mark.asyncio
 async def test_a_branch_can_be_chosen(serve_traces):
     said = [message("user", "Pick."), message("assistant", "left"), message("assistant", "right")]
     datasette = serve_traces([trace(nodes=nodes_of(said, [None, 0, 0])), trace(said[:2])])
