@@ -189,8 +189,9 @@ class RLTracer:
         number = step_number(number)
         if number not in (steps := self.adapter.list_steps()):
             known = [step for step in steps if step is not None]
-            has = f"it has {ranges(known)}" if known else "its trajectories have none"
-            raise KeyError(f"the run has no step {number}; {has}")
+            what, kind = ("trajectory without a step", "steps ") if number is None else (f"step {number}", "")
+            has = f"it has {kind}{ranges(known)}" if known else "its trajectories have none"
+            raise KeyError(f"the run has no {what}; {has}")
         return RolloutStep(self.adapter, number, self.prompt_parser)
 
     def trajectory(self, number: int) -> TrajectoryRef:

@@ -111,3 +111,38 @@ def test_search_and_export(tmp_path: Path) -> None:
     done = rltracer("export", tmp_path / "x.sqlite", "-o", tmp_path / "x.jsonl", *asked)
     assert "env not recorded" in done.stdout
     assert len((tmp_path / "x.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.fixture(scope="module")
+def with_steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an index of prompt 1 in a step and without one, and of prompt 2 in a step."""
+    rows = [{"prompt": prompt, "step": step, "reward": 1.0} for prompt, step in (("p", 1), ("p", None), ("q", 1))]
+    return make_index(tmp_path_factory.mktemp("steps") / "x.sqlite", rows)
+
+
+def test_the_prompts_and_trajectories_without_a_step_are_listed(with_steps: Path) -> None:
+    asked = ("inspect", with_steps, "--step", NOT_RECORDED)
+    [prompt] = lines(*asked, "--json")
+    assert (prompt["step"], prompt["prompt_id"], prompt["trajectories"]) == (None, 1, 1)
+    assert rltracer(*asked).stdout.startswith("1 prompt without a step, in the order they were read; split train\n")
+    assert [row["id"] for row in lines(*asked, "--prompt", 1, "--json")] == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--prompt", "2"], "Prompt 2 has no trajectory without a step.\n"),
+        (["--prompt", "1", "--split", "eval"], "The run demo has no trajectory with split eval."),
+        (["--prompt", "3"], "The run has no prompt 3; it has 2 prompts, 1–2."),
+    ],
+    ids=["elsewhere", "split", "nowhere"],
+)
+def test_what_is_not_without_a_step_is_a_sentence(with_steps: Path, options: list[str], said: str) -> None:
+    done = rltracer("inspect", with_steps, "--step", NOT_RECORDED, *options)
+    assert (done.returncode, done.stdout, said in done.stderr) == (1, "", True)
+
+
+def test_a_run_of_steps_alone_has_nothing_without_one(tmp_path: Path) -> None:
+    made = make_index(tmp_path / "x.sqlite", [{"step": step, "reward": 1.0} for step in (1, 2)])
+    done = rltracer("inspect", made, "--step", NOT_RECORDED)
+    assert (done.returncode, done.stderr) == (1, "Error: The run has no trajectory without a step; it has steps 1–2.\n")

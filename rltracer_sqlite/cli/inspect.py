@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..scores import MOST_RANKED
+from ..unrecorded import NOT_RECORDED
 from . import CONTEXT, options
 from .amiss import say_amiss_of
 from .inspection import asked_to_show
-from .numbers import From, FromOrPlace, Whole
+from .numbers import From, FromOrPlace, WholeOrNone
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines, unread_lines
@@ -49,7 +50,7 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     help="With DB: which run, by name, its beginning or number. Without: an index, or a run's folder or URL.",
 )
 @click.option("--name", help="The same as --run NAME: which run, where an index holds several.")
-@click.option("--step", type=Whole(), help="List the prompts of this step.")
+@click.option("--step", type=WholeOrNone(), help=f"List the prompts of this step; '{NOT_RECORDED}': of what has none.")
 @click.option(
     "--prompt",
     help="List the trajectories of this prompt of --step, by its number, the beginning of its key or of its text; "
@@ -124,11 +125,11 @@ def _lists(asked: Inspection) -> Iterator[str]:
     told = (asked.among, asked.as_json)
     if asked.most is not None:
         yield from ranked(adapter, asked.most, asked.is_easiest, *told)
-    elif asked.prompt is not None and asked.step is None and adapter.list_steps() != [None]:
+    elif asked.prompt is not None and not asked.is_of_step and adapter.list_steps() != [None]:
         yield from over_steps(adapter, asked.prompt, *told)
     elif asked.prompt is not None:
         yield from trajectories_of(adapter, asked.step, asked.prompt, *told)
-    elif asked.step is not None:
+    elif asked.is_of_step:
         yield from prompts_of_step(adapter, asked.step, *told)
     else:
         yield from step_lines(adapter, *told)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..scores import MOST_RANKED
+from ..unrecorded import NOT_RECORDED
 from .places import RUN
 from .visible import printable
 
@@ -27,6 +28,7 @@ class Inspection:
     run: str | None  # by its name or number
     among: Among
     step: int | None
+    is_of_step: bool  # a step is asked for; without a number that is what has none
     prompt: str | None
     most: int | None  # of the prompts in the order of their pass rates; None: they are not asked for
     is_easiest: bool
@@ -41,7 +43,8 @@ class Inspection:
     @property
     def lists_runs(self) -> bool:
         """Whether of an index of several runs these are asked for, and not one of them."""
-        return (self.run, self.step, self.prompt, self.most, self.trajectory) == (None,) * 5 and not self.problems
+        chosen = (self.run, self.prompt, self.most, self.trajectory)
+        return chosen == (None,) * 4 and not self.is_of_step and not self.problems
 
 
 def asked_to_show(place: Root | None, options: dict[str, Any]) -> Inspection:
@@ -51,11 +54,14 @@ def asked_to_show(place: Root | None, options: dict[str, Any]) -> Inspection:
     _refuse_both(options)
     place, most = _place_and_most(place, options["hardest"], options["easiest"])
     place, run = _place_and_run(place, options["run"], options["name"])
-    same = ("step", "prompt", "trajectory", "other", "branch", "tokenizer", "problems", "is_full", "as_json")
+    step = options["step"]
+    same = ("prompt", "trajectory", "other", "branch", "tokenizer", "problems", "is_full", "as_json")
     return Inspection(
         place,
         run,
         Among(options["split"], options["env"]),
+        step=None if step == NOT_RECORDED else step,
+        is_of_step=step is not None,
         most=most,
         is_easiest=options["easiest"] is not None,
         **{name: options[name] for name in same},

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..unrecorded import NOT_RECORDED
+
 LARGEST = 2**63 - 1  # what SQLite can hold
 NUMBER = re.compile(r"[-+\d.,_ ]*")  # what is meant as a number, if not as a whole one
 RANGE = re.compile(r"(\d{1,18}|)(-?)(\d{1,18}|)")
@@ -19,6 +21,13 @@ class Whole(click.types.IntParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         _refuse_text(value, self, param, ctx)
         return _held(super().convert(value, param, ctx), self, param, ctx)
+
+
+class WholeOrNone(Whole):
+    """A whole number, or NOT_RECORDED for what has none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == NOT_RECORDED else super().convert(value, param, ctx)
 
 
 class From(click.IntRange):

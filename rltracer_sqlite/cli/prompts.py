@@ -123,7 +123,7 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
         for key, preview, fact in groups:
             yield json_line({"step": step, "prompt": key, **fact, "preview": preview})
         return
-    within = "" if step is None else f" in step {step}"
+    within = _within(adapter, step)
     splits = dict.fromkeys(fact["split"] for _, _, fact in groups if fact["split"] is not None)
     said = f"{plural(len(groups), 'prompt')}{within}, in the order they were read{in_words(list(splits), among)}"
     yield from wrapped(printable(said), width)
@@ -144,6 +144,13 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
     yield from gone_lines(adapter, width, among, step)
 
 
+def _within(adapter: IndexedAdapter, step: int | None) -> str:
+    """Return which prompts of a run those of a step are; "" where they are all, as no step is recorded."""
+    if step is not None:
+        return f" in step {step}"
+    return "" if adapter.list_steps() == [None] else " without a step"
+
+
 def _say_nothing(adapter: IndexedAdapter, step: int | None, width: int, as_json: bool) -> Iterator[str]:
     """Yield why there is no prompt in a step; beside JSON it is said on stderr."""
     from ..browse.outcome import why_nothing_is_read
@@ -157,7 +164,7 @@ def _say_nothing(adapter: IndexedAdapter, step: int | None, width: int, as_json:
         why: str | None = f"Step {step} has not been read yet: rltracer-index reads it."
     else:
         why = why_nothing_is_read(*where, step_key(step))
-    lines = wrapped(printable(why or f"0 prompts{'' if step is None else f' in step {step}'}."), width)
+    lines = wrapped(printable(why or f"0 prompts{_within(adapter, step)}."), width)
     if not as_json:
         yield from lines
         return
@@ -176,9 +183,15 @@ def trajectories_of(
 
     Raises SourceError where there is no such prompt.
     """
+    from ..index.elsewhere import asked_for
+    from ..sources.base import SourceError
+
     listed = [{"prompt": key, "preview": preview, **fact} for key, preview, fact in _prompts(adapter, step, among)]
     meant = chosen(adapter, prompt, among, step).keys
     groups = [group for group in listed if group["prompt"] in meant]
+    if not groups and step is None:
+        with_filters = asked_for({"split": among.split, "env": among.env})
+        raise SourceError(f"Prompt {prompt} has no trajectory without a step{with_filters}.")
     width = screen_width()
     for group in groups:
         if not as_json:
