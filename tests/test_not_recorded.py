@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +103,19 @@ def test_a_field_filter_takes_them_among_its_values(text: str, allowed: tuple[st
     one = parse_field(text)
     assert (one.allowed_values, one.include_missing, str(one)) == (allowed, True, said)
     assert one == FieldFilter(one.path, allowed_values=(*allowed, NOT_RECORDED))
+
+
+@pytest.mark.parametrize(("path", "count"), [("split", 1), ("env", 2), ("step", 1)])
+def test_an_export_chooses_by_what_the_index_has_and_records_have_not(tmp_path: Path, path: str, count: int) -> None:
+    write_steps(tmp_path / "run", {1: [rollout("a", info={"env_name": "math"}), rollout("b"), rollout("c")]})
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection, connection:
+        connection.execute("update trajectories set split = null, step = null where uid = 'a'")
+    field = f"{path}={NOT_RECORDED}"
+    done = rltracer(
+        "export", tmp_path / "x.sqlite", "--split", "any", "--per-prompt", "all", "--field", field, "--dry-run"
+    )
+    assert re.search(rf"^{path} not recorded +{count} ", done.stdout, re.MULTILINE)
 
 
 def test_search_and_export(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ COLUMNS = {
     "prompt_tokens": "prompt_tokens",
     "seconds": "seconds",
     "ship_step": "ship_step",
+    "split": "split",
     "step": "step",
     "success": "success",
     "tool_calls": "tool_calls",
