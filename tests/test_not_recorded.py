@@ -118,6 +118,17 @@ def test_an_export_chooses_by_what_the_index_has_and_records_have_not(tmp_path: 
     assert re.search(rf"^{path} not recorded +{count} ", done.stdout, re.MULTILINE)
 
 
+def test_search_for_what_has_no_step(tmp_path: Path) -> None:
+    write_steps(tmp_path / "run", {1: [rollout("a"), rollout("b"), rollout("c")]})
+    assert indexed(tmp_path / "x.sqlite", tmp_path / "run", "--fts").returncode == 0
+    asked = ("search", tmp_path / "x.sqlite", "brief", "--step")
+    assert rltracer(*asked, NOT_RECORDED).stdout == "No match in 0 trajectories.\n"
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection, connection:
+        connection.execute("update trajectories set step = null where uid = 'b'")
+    assert [hit["uid"] for hit in lines(*asked, NOT_RECORDED, "--json")] == ["b"]
+    assert sorted(hit["uid"] for hit in lines(*asked, "1", "--json")) == ["a", "c"]
+
+
 def test_search_and_export(tmp_path: Path) -> None:
     write_steps(tmp_path / "run", {1: [rollout("a", info={"env_name": "math"}), rollout("b"), rollout("c")]})
     assert indexed(tmp_path / "x.sqlite", tmp_path / "run", "--fts").returncode == 0

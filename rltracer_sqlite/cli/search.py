@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from shlex import quote
@@ -14,10 +15,11 @@ import click
 
 from ..amounts import plural
 from ..outcomes import outcome
+from ..unrecorded import NOT_RECORDED
 from . import CONTEXT, options
 from .amiss import say_amiss
 from .columns import cell, cut, decimal, ending, screen_width, width_of
-from .numbers import From, Whole, parse_range
+from .numbers import From, WholeOrNone, parse_range
 from .places import FILE, refuse_swapped
 from .previews import names_apart
 from .say import say
@@ -41,7 +43,7 @@ BELOW = " " * 4
 @click.argument("database", type=FILE)
 @click.argument("words", nargs=-1, required=True)
 @options.one_run("Only this run; default: all of them.")
-@click.option("--step", type=Whole(), help="Only this step.")
+@click.option("--step", type=WholeOrNone(), help=f"Only this step; '{NOT_RECORDED}': what has none.")
 @click.option("--steps", metavar="N-M", help="An inclusive range of steps: 1-100, 21 or 40-.")
 @options.split
 @options.env
@@ -51,7 +53,7 @@ BELOW = " " * 4
 @click.option("--limit", type=From(1), default=LIMIT, show_default=True, metavar="N", help="List at most N of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def command(
-    database: Path, words: tuple[str, ...], limit: int, as_json: bool, step: int | None, **asked: str | None
+    database: Path, words: tuple[str, ...], limit: int, as_json: bool, step: int | str | None, **asked: str | None
 ) -> None:
     """List the trajectories that say WORDS in a prompt, a message, its reasoning or a tool call, the newest first.
 
@@ -83,7 +85,7 @@ def command(
     steps = _steps(step, asked["steps"])
     refuse_swapped("rltracer search", database, words)
     with closing(open_searchable(database)) as connection:
-        scope = _scope(connection, database, steps, asked)
+        scope = replace(_scope(connection, database, steps, asked), is_without_step=step == NOT_RECORDED)
         found = _found(connection, database, query, scope, limit)
         first = next(found, None)
         if first is None:
@@ -96,11 +98,11 @@ def command(
         click.echo(cut(f"rltracer inspect {quote(str(database))} --trajectory ID shows one", screen_width()))
 
 
-def _steps(step: int | None, steps: str | None) -> tuple[int | None, int | None]:
+def _steps(step: int | str | None, steps: str | None) -> tuple[int | None, int | None]:
     """Return the first and the last step that are asked for. Raises UsageError."""
     if step is not None and steps is not None:
         raise click.UsageError("--step and --steps ask for different things: give one of them.")
-    return (step, step) if step is not None else parse_range(steps)
+    return (step, step) if isinstance(step, int) else parse_range(steps)
 
 
 def _scope(

@@ -36,6 +36,7 @@ class SearchScope:
     split: str | None = None
     env: str | None = None
     outcome: str | None = None
+    is_without_step: bool = False  # only what has no step
 
     def __post_init__(self) -> None:
         for name in ("split", "env", "outcome"):
@@ -52,6 +53,8 @@ class SearchScope:
         conditions = [CONDITIONS[name] for name in given]
         if self.outcome is not None:
             conditions.append(OUTCOMES[self.outcome])
+        if self.is_without_step:
+            conditions.append("step is null")
         return " and ".join(conditions) or "1", given
 
 
