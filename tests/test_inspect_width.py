@@ -82,7 +82,7 @@ def test_why_a_step_has_no_best_is_never_cut(
     ("place", "said", "lines"),
     [
         ("/data/run", ": 3 steps", ["/data/run: 3 steps"]),
-        ("/data/a-long-place/run", ": 3 steps; split train", ["…place/run: 3 steps; split train"]),
+        ("/data/a-long-place/run", ": 3 steps; split train", ["…/run: 3 steps; split train"]),
         ("/data/run", ": 3 steps; splits evaluation, train", ["/data/run: 3 steps; splits", "evaluation, train"]),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rltracer_sqlite.cli.columns import width_of
-from rltracer_sqlite.cli.previews import names_apart, told_apart
+from rltracer_sqlite.cli.previews import names_apart, paths_apart, told_apart
 
 ASKED = "Decide whether the answer is right: {} = {}?"
 
@@ -54,3 +54,27 @@ def test_no_text_is_wider_than_its_list(width: int) -> None:
     texts = [ASKED.format(number, "答案是四十二") for number in ("九", "\x1b[31m十", "十\n一", "")]
     assert all(width_of(text) <= width and text.isprintable() for text in told_apart(texts, width))
     assert all(width_of(text) <= width and text.isprintable() for text in names_apart(texts, width))
+
+
+@pytest.mark.parametrize(
+    ("paths", "width", "shown"),
+    [
+        (["a/b.jsonl"], 9, ["a/b.jsonl"]),
+        (["rollouts/step_3/x.jsonl", "x.jsonl"], 22, ["…/step_3/x.jsonl", "x.jsonl"]),
+        (["rollouts/step_3/x.jsonl"], 15, ["…/x.jsonl"]),
+        (["one/a-very-long-name.jsonl"], 12, ["…-name.jsonl"]),
+        (["r/step_3/all/x.jsonl", "r/step_12/all/x.jsonl"], 19, ["…/step_3/…/x.jsonl", "…/step_12/…/x.jsonl"]),
+        (["r/step_3/all/x.jsonl", "r/step_12/all/x.jsonl"], 18, ["…/all/x.jsonl", "…/all/x.jsonl"]),
+        (["a/some/all/x.jsonl", "b/some/all/x.jsonl"], 14, ["a/…/x.jsonl", "b/…/x.jsonl"]),
+        (["r/some-a/x.jsonl", "r/some-b/x.jsonl"], 14, ["…/x.jsonl", "…/x.jsonl"]),
+        (["some/r/a/a", "some/r/a"], 3, ["…/a", "…/a"]),
+        (["r/one-name.jsonl", "r/two-name.jsonl"], 9, ["…me.jsonl", "…me.jsonl"]),
+        (["r/a\n\x1b/x.jsonl"], 12, ["…/x.jsonl"]),
+        (["rr/\x1b/x.jsonl"], 11, ["…/␛/x.jsonl"]),
+        (["/data/日本/x.jsonl"], 14, ["…/日本/x.jsonl"]),
+        (["/data/日本/x.jsonl"], 13, ["…/x.jsonl"]),
+    ],
+)  # fmt: skip
+def test_a_path_keeps_the_name_of_its_file(paths: list[str], width: int, shown: list[str]) -> None:
+    assert paths_apart(paths, width) == shown
+    assert all(width_of(path) <= width for path in shown)

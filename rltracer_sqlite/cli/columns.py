@@ -38,13 +38,24 @@ def ending(text: str, width: int) -> str:
     return "…" + _beginning(text[::-1], width - 1)[::-1] if width > 1 else ""
 
 
+def path_ending(path: str, width: int) -> str:
+    """Return a printable path in at most `width` columns: without its first folders, "…/step_3/traces.jsonl".
+
+    Of a name that is too long by itself it is the end.
+    """
+    names = path.split("/")
+    shorter = ("/".join(["…", *names[start:]]) for start in range(1, len(names)) if names[start])
+    fitting = (shown for shown in (path, *shorter) if width_of(shown) <= width)
+    return next(fitting, None) or ending(path.rstrip("/"), width)
+
+
 def caption(place: str, said: str, width: int) -> Iterator[str]:
     """Yield a place and what is said of it, without the beginning of the place where both do not fit a line.
 
     What is said is never cut: it goes on in further lines where it is too long itself.
     """
     place, said = (printable(text).replace("\n", " ").replace("\t", " ") for text in (place, said))
-    return wrapped(ending(place, max(width - width_of(said), SHORTEST_PLACE)) + said, width)
+    return wrapped(path_ending(place, max(width - width_of(said), SHORTEST_PLACE)) + said, width)
 
 
 def cell(text: str | None, width: int) -> str:

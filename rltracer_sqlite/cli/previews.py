@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from .columns import cut, ending, width_of
+from .columns import cut, ending, path_ending, width_of
+from .visible import in_line
 
 SHORT_WORD = 6  # characters; of a longer one only the part that differs is shown
 SHARED = 3  # the share of the width, one in so many, that is kept of what several texts begin with
@@ -28,6 +29,27 @@ def names_apart(names: Sequence[str], width: int) -> list[str]:
     """
     lines = [cut(name, sys.maxsize) for name in names]
     return _differing(lines, [_without_middle(line, width) for line in lines], width)
+
+
+def paths_apart(paths: Sequence[str], width: int) -> list[str]:
+    """Return paths cut to at most `width` columns, each with its name at its end: "…/step_3/traces.jsonl".
+
+    Of those that would look the same, as they differ in a folder, it is that one: "…/step_3/…/traces.jsonl".
+    """
+    lines = [in_line(path) for path in paths]
+    shown = [path_ending(line, width) for line in lines]
+    if len(set(shown)) == 1 < len(set(lines)):
+        folders = [line.split("/") for line in lines]
+        differing = [place for place, names in enumerate(zip(*folders, strict=False)) if len(set(names)) > 1]
+        named = [_of_folder(names, differing[0]) for names in folders] if differing else shown
+        return named if all(width_of(name) <= width for name in named) else shown
+    return shown
+
+
+def _of_folder(names: Sequence[str], place: int) -> str:
+    """Return a path of which a folder and the name of the file are kept."""
+    before, between = ["…"] if place > 0 else [], ["…"] if place < len(names) - 2 else []
+    return "/".join([*before, *names[place : len(names) - 1][:1], *between, names[-1]])
 
 
 def _without_middle(name: str, width: int) -> str:

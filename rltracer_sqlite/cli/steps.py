@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural, ranges
-from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, ending, screen_width, width_of, wrapped
+from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, path_ending, screen_width, width_of, wrapped
 from .covered import (
     any_over,
     any_unscored,
@@ -142,7 +142,7 @@ def run_caption(adapter: IndexedAdapter, said: str, width: int) -> Iterator[str]
         return
     name = cut(name, width // 2)
     room = width - width_of(f"{name}, {said}")
-    place = f", {ending(printable(folder), room)}" if room >= SHORTEST_PLACE else ""
+    place = f", {path_ending(printable(folder), room)}" if room >= SHORTEST_PLACE else ""
     yield from wrapped(f"{name}{place}{printable(said)}", width)
 
 
