@@ -29,13 +29,13 @@ class Trajectory:
 
     `metadata` has, with None for what is not recorded: "id" (in the index), "success" (by the run's rule, in the
     index: True, False, or None where it is unscored), "uid" (as recorded), "step", "split", "env", "agent", "task",
-    "reward", "rewards" ({name: {"score", "weight"}}), "metrics" ({name: number}), "info", "advantage", "logprobs"
-    ({"mean", "min", "count"}, in nats), "tool_calls" (how many), "tools" (the names of those called), "completion"
-    ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens", "turns"}), "timing" (seconds, as recorded),
-    "errors", "effective", "policy_version", "episode_id", "group_id", "locator" ({"path", "line", "byte_offset",
-    "byte_length", "item"}), "annotations" (where later facts stand) and, where there are any, "remarks" on how it was
-    read and "outputs" (how many outputs the rollout has where each is a row, and a branch that goes on from the one
-    before).
+    "truth" (the expected answer, as recorded), "reward", "rewards" ({name: {"score", "weight"}}), "metrics" ({name:
+    number}), "info", "advantage", "logprobs" ({"mean", "min", "count"}, in nats), "tool_calls" (how many), "tools" (the
+    names of those called), "completion" ({"stop_condition", "truncated", "prompt_tokens", "completion_tokens",
+    "turns"}), "timing" (seconds, as recorded), "errors", "effective", "policy_version", "episode_id", "group_id",
+    "locator" ({"path", "line", "byte_offset", "byte_length", "item"}), "annotations" (where later facts stand) and,
+    where there are any, "remarks" on how it was read and "outputs" (how many outputs the rollout has where each is a
+    row, and a branch that goes on from the one before).
 
     `raw` is the record as it stands in its file, `record` the decoded record of this trajectory alone; of a rollout of
     several outputs that of the last, with those of all under "outputs".

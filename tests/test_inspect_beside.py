@@ -11,7 +11,7 @@ import pytest
 from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.comparison import prompts_in_words
 from tests.commands import indexed, rltracer, sentence
-from tests.layouts import append, message, trace
+from tests.layouts import append, episode, message, trace
 
 ASKED = message("user", "How many?")
 SAID = [
@@ -83,6 +83,25 @@ def test_two_trajectories_part_where_they_differ(
     assert next(line for line in lines if "reward" in line).split() == ["≠", "reward", "0", f"{(other - 1) / 2:g}"]
     assert max(width_of(line) for line in lines if not line.startswith("  rltracer ")) <= 80  # these are copied
     assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize("item", [None, 0])
+def test_the_file_and_the_place_in_it_are_told_in_a_narrow_terminal(
+    tmp_path: Path, item: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for step in (3, 3, 12):
+        record = trace([ASKED])
+        file = tmp_path / f"run/rollouts/step_{step}/train/all/traces.jsonl"
+        append(file, record if item is None else episode([record], step=step))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    inside = "" if item is None else " · trajectory 1 in it"
+    for other, name, line in ((2, "train/all", 2), (3, "step_12/…", 1)):
+        printed = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", other).stdout.splitlines()
+        file, record = (next(line for line in printed if line[2:].startswith(word)) for word in ("file", "record"))
+        assert file.split()[-2:] == [f"…/{name.replace('12', '3')}/traces.jsonl", f"…/{name}/traces.jsonl"]
+        assert record[21:].split("  ")[0] == f"line 1{inside}"
+        assert record.rstrip().endswith(f"line {line}{inside}")
 
 
 def test_two_trajectories_are_compared_for_programs(index: Path) -> None:

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from ..outcomes import outcome
-from .columns import cell, cut, ending, figure, screen_width, wrapped
-from .previews import names_apart
+from ..truth import truth_text
+from .columns import cell, cut, figure, screen_width, wrapped
+from .expected import EXPECTED
+from .previews import names_apart, paths_apart, told_apart
 from .trajectory import MARGIN, beside_margin, notes, or_derived, ruled
-from .visible import json_line, printable
+from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:
     from ..sources.places import Root
     from ..trajectory import Trajectory
 
 Part = tuple[str, str]  # margin, text
+NAMED = {"success": "outcome", "truth": EXPECTED}
 NAMES, MOST_TEXT = 17, 300  # columns of the names of facts; characters that are shown of each of two texts
 
 
@@ -38,9 +41,7 @@ def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -
     sides = (left, right)
     same = same_messages(left.trajectory.messages, right.trajectory.messages)
     if as_json:
-        facts = [
-            {"id": side.row["id"], **_facts(side.row), "messages": len(side.trajectory.messages)} for side in sides
-        ]
+        facts = [{"id": side.row["id"], **_facts(side), "messages": len(side.trajectory.messages)} for side in sides]
         numbers = [side.row["prompt_id"] for side in sides]
         same_prompt = None if None in numbers else numbers[0] == numbers[1]
         yield json_line({"trajectories": facts, "same_prompt": same_prompt, "same_messages": same})
@@ -53,16 +54,22 @@ def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -
     yield from _following(place, sides, same)
 
 
-def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(side: Side) -> dict[str, Any]:
     """Return what is compared of a trajectory: what its page of comparison has, with its prompt, success and file."""
     from ..comparison import FACTS
+
+    row = side.row
+    rewards = [name for name in row if name.startswith("reward_")]
+    names = dict.fromkeys(["run", "step", "split", "prompt", "success", "truth", *FACTS, "advantage_derived", *rewards])
+    known = {**row, "prompt": row["prompt_id"], "truth": side.trajectory.metadata.get("truth")}
+    return {**{name: known.get(name) for name in names}, "file": " ".join(filter(None, _place(row)))}
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the file of a trajectory, and where in it the record is."""
     from ..sources.numbering import numbered
 
-    rewards = [name for name in row if name.startswith("reward_")]
-    names = dict.fromkeys(["run", "step", "split", "prompt", "success", *FACTS, "advantage_derived", *rewards])
-    known = {**row, "prompt": row["prompt_id"]}
-    number = numbered(row["shard_file"], row["line"], row["item"])
-    return {**{name: known.get(name) for name in names}, "file": f"{row['shard_file']} {number}".rstrip()}
+    return row["shard_file"], numbered(row["shard_file"], row["line"], row["item"])
 
 
 def _table(sides: Sequence[Side]) -> Iterator[str]:
@@ -70,7 +77,11 @@ def _table(sides: Sequence[Side]) -> Iterator[str]:
 
     width = screen_width()
     room = (width - NAMES - 6) // 2
-    facts = [_facts(side.row) for side in sides]
+    # The number of the record has a line of its own: both would be too long for a column.
+    places = [dict(zip(("file", "record"), _place(side.row), strict=True)) for side in sides]
+    facts = [{**_facts(side), **place} for side, place in zip(sides, places, strict=True)]
+    for fact in facts:
+        fact["truth"] = truth_text(fact["truth"])
     titles = (cell(f"trajectory {side.row['id']}", room) for side in sides)
     yield cut("  ".join(["  " + " " * NAMES, *titles]).rstrip(), width)
     derived = [fact.pop("advantage_derived") for fact in facts]
@@ -81,19 +92,25 @@ def _table(sides: Sequence[Side]) -> Iterator[str]:
         if values == [None, None]:
             continue
         mark = "≠" if values[0] != values[1] else " "
-        shown = [_shown(name, value, room) for value in values]
-        if name == "run":
-            shown[:] = names_apart([str(value) for value in values], room)
-        cells = (cell(value, room) for value in shown)
-        words = "outcome" if name == "success" else FACTS.get(name, name.removeprefix("reward_"))
+        cells = (cell(value, room) for value in _shown(name, values, room))
+        words = NAMED.get(name) or FACTS.get(name, name.removeprefix("reward_"))
         yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
     if any(value is not None for value in derived):
         yield from wrapped(DERIVED, width)
 
 
-def _shown(name: str, value: Any, room: int) -> str | None:
+def _shown(name: str, values: Sequence[Any], room: int) -> Sequence[str | None]:
+    """Return the two values of a fact as texts, in which those that differ can be told apart."""
+    if name == "truth":
+        return told_apart([in_line(value or "–") for value in values], room)
     if name == "file":
-        return ending(printable(value), room)
+        return paths_apart([str(value) for value in values], room)
+    if name == "run":
+        return names_apart([str(value) for value in values], room)
+    return [_value(name, value) for value in values]
+
+
+def _value(name: str, value: Any) -> str | None:
     if name == "success":
         return outcome(value)
     if name == "truncated" and value is not None:

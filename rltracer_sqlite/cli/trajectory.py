@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..amounts import plural
 from ..outcomes import outcome
 from .columns import cut, figure, screen_width, width_of, wrapped
+from .expected import expected_lines
 from .offered import offered_lines
 from .visible import in_line, printable
 
@@ -38,8 +39,9 @@ def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | 
     number = count if branch is None else branch
     if branch is not None and not 1 <= branch <= count:
         raise SourceError(f"The trajectory has {plural(count, 'branch')}; there is no branch {branch}.")
-    for line in _facts(trajectory.metadata, row):
-        yield from wrapped(printable(line), screen_width())
+    yield from _wrapped(_identity(trajectory.metadata, row))
+    yield from expected_lines(trajectory.metadata, is_full, MARGIN)
+    yield from _wrapped(_facts(trajectory.metadata, row))
     for note in notes(trajectory.metadata):
         yield from wrapped(printable(note), screen_width())
     yield from offered_lines(trajectory.tools, is_full)
@@ -59,8 +61,8 @@ def notes(facts: dict[str, Any]) -> list[str]:
 
 def unread_lines(row: dict[str, Any], error: LocatorError) -> Iterator[str]:
     """Yield what the index knows of a trajectory whose record cannot be read; then raise the error that says why."""
-    for line in _facts(_facts_of_index(row), row):
-        yield from wrapped(printable(line), screen_width())
+    facts = _facts_of_index(row)
+    yield from _wrapped([*_identity(facts, row), *_facts(facts, row)])
     if row["preview"]:
         yield cut(f"prompt: {row['preview']}", screen_width())
     raise error
@@ -79,11 +81,13 @@ def _facts_of_index(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
-    """Yield what is recorded of a trajectory beside its messages, and where its record is."""
-    from ..comparison import DERIVED
-    from ..sources.numbering import numbered
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from wrapped(printable(line), screen_width())
 
+
+def _identity(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
+    """Yield which trajectory it is, of which prompt, and its outcome."""
     step, split = _value(facts.get("step")), facts.get("split") or "split not recorded"
     yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
     if row["prompt_id"] is not None:
@@ -91,6 +95,13 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
         group = f"prompt {row['prompt_id']} · prompt group {row['prompt_group_id']}"
         yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}"
     yield f"{outcome(row['success'])} ({row['rule']})"
+
+
+def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
+    """Yield what is recorded of a trajectory beside its messages, and where its record is."""
+    from ..comparison import DERIVED
+    from ..sources.numbering import numbered
+
     advantage = or_derived(facts["advantage"], row.get("advantage_derived"))
     yield f"reward {_value(facts['reward'])} · advantage {_value(advantage)} · env {_value(facts['env'])}"
     if advantage != facts["advantage"]:

@@ -19,7 +19,6 @@ from .lines import Row
 
 KEPT = ("role", "content", "reasoning_content", "tool_calls", "tool_call_id", "name")
 DATADEV_COLUMNS = ("prompt", "answer", "output", "feedback", "record_id", "rubric_index", "source", "tools")
-ANSWERS = ("answer", "ground_truth", "solution", "target")
 
 
 class RowRejected(Exception):
@@ -210,12 +209,10 @@ def traced_rl_row(trajectory: Trajectory, env: str | None, task_key: str | None)
     task = trajectory.metadata.get("task")
     data = task.get("data") if isinstance(task, Mapping) and isinstance(task.get("data"), Mapping) else task
     data = data if isinstance(data, Mapping) else {}
-    recorded = (data.get(name, trajectory.metadata.get(name)) for name in ANSWERS)
-    answer = next((value for value in recorded if value is not None), None)
     row = {column: data.get(column) for column in DATADEV_COLUMNS}
     return row | {
         "prompt": prompt,
-        "answer": answer,
+        "answer": trajectory.metadata.get("truth"),
         "record_id": row["record_id"] if row["record_id"] is not None else task_key,
         "source": row["source"] if row["source"] is not None else env,
         "tools": trajectory.tools,

@@ -14,6 +14,7 @@ import msgspec
 from .. import messages as normal
 from ..tool_names import called_tools, names_json, names_of
 from ..trajectory import Message, Trajectory
+from ..truth import bare
 from .base import Entry, Locator, Shard
 from .values import MAX_TEXT, place_of, place_uid
 
@@ -62,15 +63,17 @@ def trajectory_of(
     record: dict[str, Any],
     *,
     tools: Any = None,
+    truth: Any = None,
     remarks: Sequence[str] = (),
 ) -> Trajectory:
     """Return the trajectory of one conversation, with the metadata that an entry of it holds.
 
-    `raw` is the record as it stands in its file, `record` the decoded record, `remarks` are for a reader.
+    `raw` is the record as it stands in its file, `record` the decoded record, `truth` the recorded ground truth,
+    which is shown as the expected answer; `remarks` are for a reader.
     """
     return Trajectory(
         messages=messages,
-        metadata=_metadata(entry, locator, remarks),
+        metadata=_metadata(entry, locator, remarks) | {"truth": None if bare(truth) is None else truth},
         branches=[messages] if messages else [],
         branch_nodes=[list(range(len(messages)))] if messages else [],
         trained=[True] if messages else [],
@@ -117,9 +120,7 @@ def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[st
 
 def truth_hash(truth: Any) -> str:
     """Return a short hash of a recorded ground truth, or '' where none is recorded; [x] counts as x."""
-    while isinstance(truth, list) and len(truth) == 1:
-        truth = truth[0]
-    if truth is None or truth == "" or truth == []:
+    if (truth := bare(truth)) is None:
         return ""
     try:
         encoded = msgspec.json.encode(truth, order="sorted")

@@ -20,6 +20,7 @@ from ..readers import ByteReader
 from .branches import branches_of, recorded_tools
 from .layout import TOKEN_LAYOUTS
 from .load import decoded_object, pick
+from .metadata import task_of, truth_of
 
 Load = Callable[[Root, Sequence[Locator]], Trajectory]
 LINES = ".jsonl"
@@ -52,7 +53,7 @@ DECODER = msgspec.json.Decoder(SpokenRecord)
 
 
 def read_conversations(root: Root, locators: Iterable[Locator], load: Load) -> Iterator[Trajectory]:
-    """Yield a trajectory per locator, in their order: messages, branches, tools and `metadata["task"]`.
+    """Yield a trajectory per locator, in their order: messages, branches, tools, and "task" and "truth" in `metadata`.
 
     `load` reads what is no line of text. Raises LocatorError where a record is missing or has changed.
     """
@@ -95,7 +96,7 @@ def _conversation(raw: bytes, locator: Locator) -> Trajectory:
     branches = branches_of(trace)
     return Trajectory(
         messages=branches.messages[-1] if branches.messages else [],
-        metadata={"task": trace.get("task") or outer.get("task"), "answer": trace.get("answer")},
+        metadata={"task": task_of(trace, outer), "truth": truth_of(trace, outer)},
         branches=branches.messages,
         branch_nodes=branches.nodes,
         trained=branches.trained,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ... import messages as normal
+from ...truth import NAMES
 from ..base import Entry
 from ..values import recorded_uid, short
 from .record_types import ANY, NOTHING, Node, Raw, Record, Task, TaskData, is_there
@@ -73,7 +74,7 @@ def identify(entry: Entry, prompt: Prompt | None, task: Any, example: int | str 
 
 def truth_hash(data: TaskData | Record) -> str:
     """Return a short hash of a task's recorded ground truth, or '' where none is recorded."""
-    for name in ("answer", "ground_truth", "solution", "target"):
+    for name in NAMES:
         value = getattr(data, name, NOTHING)
         if is_there(value) and bytes(value) != b'""':
             # Encoded anew, since writers differ in spaces and escapes.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...tool_names import called_tools
+from ...truth import recorded_truth
 from ..base import Locator
 from ..values import integer, logprob_summary, number, place_of
 from .entries import LIMITS
@@ -25,7 +26,8 @@ def metadata(
         "uid": locators[0].uid,
         "env": _env(trace, outer, info),
         "agent": _dictionary(trace.get("agent")).get("name"),
-        "task": trace.get("task") or outer.get("task"),
+        "task": task_of(trace, outer),
+        "truth": truth_of(trace, outer),
         "reward": total_reward(trace, rewards),
         "rewards": rewards,
         "metrics": _metrics(trace),
@@ -40,6 +42,16 @@ def metadata(
         "locator": place_of(locators[0]),
         "annotations": [place_of(locator) | {"producer": locator.producer} for locator, _ in annotations],
     }
+
+
+def task_of(trace: dict[str, Any], outer: dict[str, Any]) -> Any:
+    """Return the task of a trace, or else that of its episode, as recorded."""
+    return trace.get("task") or outer.get("task")
+
+
+def truth_of(trace: dict[str, Any], outer: dict[str, Any]) -> Any:
+    """Return the expected answer: of the task, or in a v0 row, whose task is a name, beside it. None: not recorded."""
+    return recorded_truth(task_of(trace, outer), trace.get("answer"))
 
 
 def named_rewards(trace: dict[str, Any]) -> dict[str, dict[str, float | None]]:

@@ -81,6 +81,7 @@ def _metadata(
         "env": _first(one.env for one in samples),
         "agent": None,
         "task": None,
+        "truth": None,
         "reward": _first(one.reward for one in samples),
         "rewards": {},
         "metrics": {},

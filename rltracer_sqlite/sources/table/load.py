@@ -145,6 +145,7 @@ def _trajectory(
         row.bytes() if record.raw is None or record.shape.layout == "columns" else record.raw,
         row.record(),
         tools=next((reading.tools for reading in reversed(readings) if reading.tools), None),
+        truth=last.truth,
         remarks=[*remarks, *dict.fromkeys(flags)],
     )
     tokens = [reading.tokens for reading in readings]
