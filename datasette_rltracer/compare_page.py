@@ -15,6 +15,7 @@ from rltracer_sqlite.comparison import DERIVED, FACTS, prompts_in_words
 from rltracer_sqlite.index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
+from rltracer_sqlite.truth import truth_text
 
 from .access import permitted_index
 from .addresses import DATABASE, compare_url, group_url, integer, trajectory_url
@@ -29,11 +30,13 @@ from .missing import NotThere, no_group, no_trajectory
 from .queries import bounded
 from .records import UNREADABLE, explained, load_for_page, remarks_of, room_for, roots_of
 from .siblings import Group, best_and_worst, prompt_group
+from .text import first_words
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
 MOST_REWARDS = 20
+LONGEST_ANSWER = 80  # characters of an expected answer; the page of its trajectory has all
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ def _context(
         "group_url": group_url(datasette, database, row["prompt_group_id"]) if group else None,
         "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
         "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
-        "facts": facts_beside(row, other.row),
+        "facts": [*_expected_beside(one, other), *facts_beside(row, other.row)],
         "derived": DERIVED if any(side.row["advantage_derived"] is not None for side in (one, other)) else None,
         "alignment": alignment,
         "ends": list(zip(sides, (alignment.left, alignment.right), strict=True)) if alignment else [],
@@ -233,6 +236,17 @@ def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tupl
             )
             found.append((words, left_words, right_words, one != other))
     return found
+
+
+def _expected_beside(one: Compared, other: Compared) -> list[tuple[str, str, str, bool]]:
+    """Return what either side was expected to answer, as `facts_beside` does; nothing where neither records it."""
+    left, right = (
+        truth_text(side.trajectory.metadata.get("truth")) if side.trajectory else None for side in (one, other)
+    )
+    if left is None and right is None:
+        return []
+    words = ["not recorded" if text is None else first_words(text, LONGEST_ANSWER) for text in (left, right)]
+    return [("expected answer", words[0], words[1], left != right)]
 
 
 def _advantage(row: Mapping[str, Any]) -> object:

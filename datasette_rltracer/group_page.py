@@ -203,18 +203,19 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
     size = end["bytes"]
     reads_words = size is not None and size <= (MOST_LAST_WORDS if wants_words else LAST_WORDS_LIMIT)
     where = (bench.datasette, bench.database)
-    prompt, words, why = await read_records(*where, end["first"], [row["id"] for row in listed.rows], reads_words)
+    read = await read_records(*where, end["first"], [row["id"] for row in listed.rows], reads_words)
     return {
         "ends": end,
-        "prompt": prompt,
+        "prompt": read.prompt,
+        "expected": read.expected,
         "preview": bench.group["preview"],
         "rows": [
-            {**row, "url": bench.trajectory(row["id"]), "last_words": words.get(row["id"])}
+            {**row, "url": bench.trajectory(row["id"]), "last_words": read.words.get(row["id"])}
             for row in described_rows(listed.rows, bench.group)
         ],
         "has_agents": len({row["agent"] for row in listed.rows}) > 1,  # else each row would say the same
-        "without_text": why,
-        "has_words": reads_words and (any(words.values()) or bool(why)),
+        "without_text": read.why,
+        "has_words": reads_words and (any(read.words.values()) or bool(read.why)),
         "words_url": group_url(*where, bench.group["id"], [*bench.pairs, ("words", "1")]),
         "can_read_words": not reads_words and (size or 0) <= MOST_LAST_WORDS,
         "compare_url": compare_url(*where, end["best"], end["worst"]) if end["rewards"] > 1 else None,

@@ -224,24 +224,24 @@ async def _ends_context(chosen: Chosen, groups: Sequence[Mapping[str, Any]], rea
 
     rows, gone = await ask(*where, find)
     reads_words = sum(row["byte_length"] for row in rows) <= LAST_WORDS_LIMIT
-    prompt, words, why = await read_records(*where, None, numbers, reads_words)
-    if prompt is None:
-        prompt, _, why = await read_records(*where, None, readable, False)
+    of_ends = await read_records(*where, None, numbers, reads_words)
+    read = of_ends if of_ends.prompt is not None else await read_records(*where, None, readable, False)
     known = {row["id"]: row for row in rows}
     here = numbers[0] if numbers else readable[0] if readable else None
     return {
-        "prompt": prompt,
-        "without_text": why,
+        "prompt": read.prompt,
+        "expected": read.expected,
+        "without_text": read.why,
         "here": lambda **query: trajectory_url(*where, here or 0, **query),
         "record_url": trajectory_url(*where, here, "/record") if here else None,
         "gone": gone,
         "is_level": len(ends) > 0 and ends[0].reward == ends[1].reward,
         "ends": [
-            _end(chosen, which, end, known[end.trajectory], words.get(end.trajectory))
+            _end(chosen, which, end, known[end.trajectory], of_ends.words.get(end.trajectory))
             for which, end in zip(("best", "worst"), ends, strict=False)
             if end.trajectory in known
         ][: len(numbers)],
-        "has_words": any(words.values()),
+        "has_words": any(of_ends.words.values()),
         "compare_url": compare_url(*where, *numbers) if len(numbers) == 2 and ends[0].reward > ends[1].reward else None,
     }
 

@@ -13,6 +13,7 @@ from rltracer_sqlite.trajectory import Trajectory
 from .addresses import place, static_url
 from .branches import Branch, around, branch_tree, branches_of
 from .conversation import Page, Turn, page_of, read_page
+from .expected import expected_answer
 from .facts import sections
 from .find import Find, find_context, find_in
 from .frame import step_words, trail
@@ -140,6 +141,7 @@ def _found_context(found: Found) -> dict[str, Any]:
         "episode": found.episode,
         "problem": found.problem,
         "other": _other_end(row, found.group),
+        "expected": expected_answer(trajectory) if trajectory else None,
         "sections": sections(row, trajectory.metadata if trajectory else None),
         "errors": recorded_errors(trajectory.metadata.get("errors")) if trajectory else [],
         "tools": offered_tools(trajectory.tools) if trajectory else [],

@@ -49,6 +49,7 @@ def hostile_trace(text):
     ]
     return trace(
         said,
+        task={"idx": 0, "answer": text},
         rewards={text: {"score": 1.0, "weight": 1.0}},
         metrics={text: 1.0},
         info={text: text, "kind": text},
