@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NAMES = ("answer", "ground_truth", "solution", "target")  # of the fields of a task that hold it, the first of them
-TOO_DEEP = "(nested too deeply to be shown here; the record has it)"
+UNSHOWN = "(too deep or too long a number to be shown here; the record has it)"
 
 
 def recorded_truth(task: Any, beside: Any = None) -> Any:
@@ -34,5 +34,5 @@ def truth_text(truth: Any) -> str | None:
         return truth
     try:
         return json.dumps(truth, ensure_ascii=False, default=str)
-    except (RecursionError, ValueError):
-        return TOO_DEEP
+    except (RecursionError, TypeError, ValueError):
+        return UNSHOWN

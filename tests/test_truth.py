@@ -13,7 +13,7 @@ from rltracer_sqlite.index.database import open_index
 from rltracer_sqlite.loading import load_trajectory
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
-from rltracer_sqlite.truth import TOO_DEEP, recorded_truth, truth_text
+from rltracer_sqlite.truth import UNSHOWN, recorded_truth, truth_text
 from tests.indexing import dump, index, rows
 from tests.layouts import ABSENT, append, episode, message, trace, v0_row
 from tests.table_rows import write_parquet
@@ -106,13 +106,14 @@ def test_it_is_shown_as_a_text(truth: Any, text: str | None) -> None:
     assert truth_text(truth) == text
 
 
-def test_one_that_is_nested_too_deeply_is_said_to_be() -> None:
+def test_one_that_cannot_be_written_is_said_to_be_there() -> None:
     truth: Any = {}
     for _ in range(100_000):
         truth = {"a": truth}
-    assert truth_text(truth) == TOO_DEEP
+    assert truth_text(truth) == UNSHOWN
     while truth:
         truth = truth["a"]  # an object of this depth cannot be freed at once
+    assert [truth_text(one) for one in (10**5000, {(1, 2): "a key of another kind"})] == [UNSHOWN] * 2
 
 
 @pytest.mark.parametrize("task", [None, "name", 3, {"data": "text", "answer": "42"}, {"data": {}, "answer": "42"}])
