@@ -108,13 +108,13 @@ async def test_the_page_shows_where_they_part(serve_traces):
     ]
     page = await get(serve_traces(traces), f"{COMPARE}?a=1&b=2")
     said = words(page)
-    assert "The first 1 message is the same (user): 7 characters" in said
+    assert "The first message is the same (user): 7 characters" in said
     assert "Here they part, in message 2." in said
     assert "The same on both sides: assistant, message 3" in said
     assert "reward 1 0" in said
     assert "stopped done limit" in said
     assert '<span class="shared">The sum is </span><span class="parting"' in page
-    assert said.index("The first 1 message") < said.index("Here they part") < said.index("The same on both sides")
+    assert said.index("The first message") < said.index("Here they part") < said.index("The same on both sides")
 
 
 @pytest.mark.asyncio
