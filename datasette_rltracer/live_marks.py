@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from rltracer_sqlite.index.states import NOT_OPENED
+
 from .prompt_elsewhere import NO_WORDS, SAME
 from .queries import bounded
 
@@ -99,7 +101,8 @@ def step_marks(connection: sqlite3.Connection, run: int, step: int | None) -> Ma
     where = f"run_id = :run and step is {'null' if step is None else int(step)}"
     runs = _rows(connection, RUNS.format(shown="step_kind", where="id = :run"), asked := {"run": run})
     beside = [] if step is None else _rows(connection, BESIDE_STEP, {**asked, "step": step})
-    return _together(connection, [*runs, *beside], where, f"({where} or run_id = :run and step is null)", asked)
+    files = f"({where} or run_id = :run and step is null) and not {NOT_OPENED}"
+    return _together(connection, [*runs, *beside], where, files, asked)
 
 
 def group_marks(connection: sqlite3.Connection, group: int) -> Marks:

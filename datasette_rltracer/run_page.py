@@ -9,7 +9,7 @@ from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
-from rltracer_sqlite.index.states import COMPLETE, by_step, state_words, step_amiss, step_marks
+from rltracer_sqlite.index.states import COMPLETE, by_step, left_aside, state_words, step_amiss, step_marks
 from rltracer_sqlite.passrates import WINDOW_SIZES
 from rltracer_sqlite.unscored import of_environments
 
@@ -63,7 +63,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "run": row,
         "parts": await parts_of(datasette, database, identity, row["success_path"]),
         "state": state_words(row),
-        "no_problems": _no_problems(state_words(row)),
+        "no_problems": _no_problems(state_words(row), row["aside"]),
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},
         "records_errors": _records_errors(curves),
         "found": lists,
@@ -140,11 +140,14 @@ def _records_errors(curves: Answer) -> bool:
     return row["errors"] is not None or not row["trajectories"]
 
 
-def _no_problems(state: list[str]) -> str:
-    """Return what is said in the place of a run's problems where there is none: only what was read can have one."""
-    if state == [COMPLETE]:
-        return "Every line of every file was read."
-    return f"No problem in what was read; {', '.join(state)}."
+def _no_problems(state: list[str], aside: int) -> str:
+    """Return what is said in the place of a run's problems where there is none: only what was read can have one.
+
+    So many files were left `aside`, and are listed with the reason.
+    """
+    if state != [COMPLETE]:
+        return f"No problem in what was read; {', '.join([*state, *([left_aside(aside)] if aside else [])])}."
+    return f"Every line of every file was read{f', except that {left_aside(aside)}' if aside else ''}."
 
 
 async def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]) -> str | None:

@@ -118,7 +118,7 @@ class IndexedAdapter:
         if not self.refreshes:
             return queries.steps(self.connection, self.run_id)
         relist(self.rollout_dir)
-        shards = [shard for shard in self.source.shards(self.rollout_dir) if shard.producer is None]
+        shards = [shard for shard in self.source.shards(self.rollout_dir) if not (shard.producer or shard.aside)]
         steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
         if any(shard.step is None for shard in shards):
             self._refresh(lambda number: number is None)

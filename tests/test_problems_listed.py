@@ -59,12 +59,12 @@ def test_what_is_alike_is_told_once_with_its_first_place(database: Path, monkeyp
     assert listed(database, "--problems") == [
         f"{file}: {MANY + 1:,} lines like this, first at line 2, offset {offset:,}: {reason}",
         f"{file} line {last[0]:,}: {last[1]}",
-        "validated.jsonl: left aside: results of validating an environment, not rollouts",
         f"{TRACES.format(3)}: has vanished; 1 trajectory was in it alone and stays, flagged as gone",
         f"{TRACES.format(2)} line 2: unfinished, and read when it is complete",
+        "validated.jsonl: left aside: results of validating an environment, not rollouts",
         "Each problem is a row of the table problems, and a line with --json:",
         f"  sqlite3 {database} 'select * from problems'",
-        f"{MANY + 2:,} problems; 1 file is left aside; 1 file is gone; 1 file has an unfinished last line",
+        f"{MANY + 2:,} problems; 1 file is gone; 1 file has an unfinished last line; 1 file is left aside",
     ]
     assert last[1] != reason
 
@@ -94,10 +94,10 @@ def test_as_json_every_problem_and_every_file_is_a_line(database: Path) -> None:
     known = "select line, byte_offset, byte_length, reason from problems where line is not null order by id"
     assert [tuple(one.values())[1:5] for one in problems] == rows(database, known)
     assert [(one["state"], one["path"]) for one in told[len(problems) :]] == [
-        ("aside", "validated.jsonl"), ("gone", TRACES.format(3)), ("waiting", TRACES.format(2)),
+        ("gone", TRACES.format(3)), ("waiting", TRACES.format(2)), ("aside", "validated.jsonl"),
     ]  # fmt: skip
     [(indexed_bytes,)] = rows(database, "select indexed_bytes from shards where state = 'waiting'")
-    assert (told[-1]["line"], told[-1]["byte_offset"]) == (2, indexed_bytes)
+    assert (told[-2]["line"], told[-2]["byte_offset"]) == (2, indexed_bytes)
 
 
 def test_of_several_runs_each_line_names_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

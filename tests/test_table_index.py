@@ -126,5 +126,5 @@ def test_files_of_something_else_are_left_aside_with_a_reason(tmp_path: Path) ->
     SAMPLES["skyrl"][1](root)
     write_lines(root / "dumped_evals" / "eval_only" / "other.jsonl", {"loss": 1})
     done = index(database, root)
-    assert list(done.unused) == ["SkyRL's metrics over whole evaluations, not samples"]
+    assert list(done.others) == ["SkyRL's metrics over whole evaluations, not samples"]
     assert done.aside["dumped_evals/eval_only/other.jsonl"].startswith("no rollouts here: no column input_prompt")

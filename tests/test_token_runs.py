@@ -92,8 +92,8 @@ def test_traces_win_and_the_summary_says_what_is_left_aside(tmp_path: Path) -> N
     traces_and_shards(tmp_path / "run")
     done = index(tmp_path / "x.sqlite", tmp_path / "run")
     assert rows(tmp_path / "x.sqlite", "select uid from trajectories order by 1") == [("t1",), ("t2",)]
-    [(reason, count)] = done.unused.items()
-    assert (count, "--layout tokens" in reason) == (1, True)
+    [(reason, left)] = done.others.items()
+    assert (left, "--layout tokens" in reason) == ((1, "rollouts/step_1/rank_0.bin"), True)
 
 
 def test_token_shards_are_read_when_asked_for(tmp_path: Path, tokenizer: Path) -> None:

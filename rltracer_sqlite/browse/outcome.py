@@ -9,14 +9,15 @@ from typing import Any
 
 from ..amounts import plural, ranges
 from ..index.derived import StepKey
+from ..index.states import NOT_OPENED
 from ..sources.base import OF_THE_FILE_BEFORE
 from .steps import ALL_STEPS, NO_STEP, parse_step
 
 MOST_TOLD = 3  # files
 LONGEST_REASON = 300
 
-# Whether a file that is there gave no trajectory; `s` is its row.
-GAVE_NONE = """(s.state <> 'gone' and (
+# Whether a file that is there and was to be read gave no trajectory; `s` is its row.
+GAVE_NONE = f"""(s.state <> 'gone' and not {NOT_OPENED} and (
         s.state = 'unread' or s.records = 0
         or (s.producer is null and not exists (select 1 from trajectories t where t.shard_id = s.id))))"""
 # A file's own problem (it has no line) is why all of it is missing; else the first line that could not be read.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,11 +141,9 @@ def unread_sentence(connection: sqlite3.Connection, result: Refreshed) -> str:
 
 def _others(result: Refreshed) -> list[str]:
     """Return a line for each kind of files that are known to hold something else: it has the name of a single one."""
-    told = Counter(result.unused) + Counter(result.others.values())
-    names = {reason: in_line(file) for file, reason in result.others.items()}
     return [
-        f"  left aside: {names[why] if count == 1 and why in names else plural(count, 'file')}: {why}"
-        for why, count in told.items()
+        f"  left aside: {in_line(first) if count == 1 else plural(count, 'file')}: {why}"
+        for why, (count, first) in result.others.items()
     ]
 
 

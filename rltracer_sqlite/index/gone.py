@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ..sources.base import Shard
 from .database import transaction
 from .plan import new_steps, read_again
+from .unopened import is_noted
 
 
 class Seen(NamedTuple):
@@ -75,7 +76,8 @@ def flag_shards(connection: sqlite3.Connection, run_id: int, present: Collection
 def is_listed(connection: sqlite3.Connection, run_id: int, shards: Collection[Shard]) -> bool:
     """Say whether these are the shards and steps that the index lists: none has come, vanished or come back."""
     seen = _seen(connection, run_id, {shard.path for shard in shards})
-    return all(shard.is_gone == shard.was_gone for shard in seen) and not new_steps(connection, run_id, shards)
+    is_known = all(shard.is_gone == shard.was_gone for shard in seen) and is_noted(connection, run_id, shards)
+    return is_known and not new_steps(connection, run_id, shards)
 
 
 def _seen(connection: sqlite3.Connection, run_id: int, present: Collection[str]) -> list[Seen]:

@@ -16,6 +16,7 @@ from ..sources.files import open_shard
 from ..sources.places import FileStatus, Root, base_folder, file_status
 from ..sources.readers import ByteReader
 from .database import transaction
+from .states import NOT_OPENED
 
 HASHED_BYTES = 4096
 NOT_TOLD = 0, 0  # the size and the time of a file of which the system tells neither
@@ -117,9 +118,9 @@ def new_steps(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shar
 def find_jobs(connection: sqlite3.Connection, run_id: int, root: Root, shards: Iterable[Shard]) -> list[Job]:
     """Return what there is to read of these shards; one that has not changed costs a stat."""
     rows = connection.execute(
-        """
+        f"""
         select path, id, size, mtime_ns, indexed_bytes, lines, head_hash, tail_hash, state
-        from shards where run_id = ?
+        from shards where run_id = ? and not {NOT_OPENED}
         """,
         (run_id,),
     )

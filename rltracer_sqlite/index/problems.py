@@ -40,7 +40,8 @@ REASONS = {
 }
 # How many rows there are whose record stands in no other file that can be read.
 KEPT = "iif(s.state = 'gone', (select count(*) from trajectories t where t.shard_id = s.id), null)"
-# Of a file that could not be read the reason is a problem, unless its reading was stopped.
+# Of a file that could not be read the reason is a problem, unless its reading was stopped. Files that are left aside
+# may be thousands, and hide no other.
 FILES = f"""
 select
     s.file as path, iif(s.state = 'waiting', s.lines + 1, null) as line,
@@ -50,7 +51,7 @@ from shards s left join problems p on p.shard_id = s.id and p.line is null
 where s.run_id = :run_id and (
     s.state in ('waiting', 'gone', 'reading') or (s.state = 'aside' and s.problems = 0)
     or (s.state = 'unread' and p.id is null) or {IS_EMPTY})
-group by s.id order by {TOLD}, s.step, s.path
+group by s.id order by s.state = 'aside', {TOLD}, s.step, s.path
 """
 
 

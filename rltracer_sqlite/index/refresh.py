@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..sources.base import Shard, Source
 from ..sources.places import Root
@@ -18,8 +19,16 @@ from .reading import Reading
 from .rows import RunWriter
 from .scanning import Scan, scanning
 from .statistics import note_read_steps, refresh_steps, utc_now
+from .unopened import note_unopened
 
 Progress = Callable[[int, int], None]  # bytes read so far, never fewer than before, and bytes to read
+
+
+class Others(NamedTuple):
+    """Files that are left aside for one reason: how many, and the first of them."""
+
+    files: int
+    first: str
 
 
 @dataclass
@@ -33,8 +42,7 @@ class Refreshed:
     waiting: list[str] = field(default_factory=list)  # files whose last line is not finished
     aside: dict[str, str] = field(default_factory=dict)  # files that should have been read, and why they were not
     unread: dict[str, str] = field(default_factory=dict)  # those of them that this refresh could not read, and why
-    others: dict[str, str] = field(default_factory=dict)  # files known to hold something else, and what
-    unused: dict[str, int] = field(default_factory=dict)  # why files were not looked into, and how many
+    others: dict[str, Others] = field(default_factory=dict)  # why files are left aside without being a problem
     notes: list[str] = field(default_factory=list)  # what the source left out on purpose
     gone: list[str] = field(default_factory=list)
     moved: Counter[Move] = field(default_factory=Counter)  # rows that are read from another file, as theirs is gone
@@ -91,9 +99,9 @@ def _discover(
     """Return the shards that can be read, having brought up to date what is known without opening one."""
     shards = list(source.shards(root))
     refuse_double_counting(connection, done.run_id, shards)
-    done.unused = dict(Counter(shard.aside for shard in shards if shard.aside))
     marked = mark_gone(connection, done.run_id, {shard.path for shard in shards})
     done.gone = marked.gone
+    note_unopened(connection, done.run_id, shards)
     discover_steps(connection, done.run_id, shards)
     note_read_steps(connection, done.run_id)
     _note_states(connection, done)
@@ -159,11 +167,17 @@ def _note_states(connection: sqlite3.Connection, done: Refreshed) -> None:
     done.waiting = [file for (file,) in waiting]
     aside = connection.execute(
         """
-        select s.file, p.reason, s.state = 'aside' and s.problems = 0
-        from shards s join problems p on p.shard_id = s.id and p.line is null
-        where s.run_id = ? and s.state in ('aside', 'unread') order by s.path, p.id desc
+        select s.file, p.reason from shards s join problems p on p.shard_id = s.id and p.line is null
+        where s.run_id = ? and s.state in ('aside', 'unread') and s.problems > 0 order by s.path, p.id desc
         """,
         (done.run_id,),
-    ).fetchall()
-    done.aside = {file: reason for file, reason, is_known in aside if not is_known}
-    done.others = {file: reason for file, reason, is_known in aside if is_known}
+    )
+    done.aside = dict(aside.fetchall())
+    others = connection.execute(
+        """
+        select p.reason, count(*), min(s.file) from shards s join problems p on p.shard_id = s.id and p.line is null
+        where s.run_id = ? and s.state = 'aside' and s.problems = 0 group by p.reason order by min(s.path)
+        """,
+        (done.run_id,),
+    )
+    done.others = {reason: Others(*found) for reason, *found in others}

@@ -23,13 +23,16 @@ FILES = {
 }
 # A file that should hold records and has none: its writer may have died, or has not written yet.
 IS_EMPTY = "(s.state = 'complete' and s.size = 0 and s.producer is null)"
+# A file that is left aside by its name alone; one that was looked into has a size.
+NOT_OPENED = "(state = 'aside' and size = 0)"
 TOLD = f"iif({IS_EMPTY}, 'empty', s.state)"
-# How many files are in each state that is told, the problems of them all, and how many of these say no more than that a
-# file could not be read; `s` are the rows of shards.
-COUNTS = (*FILES, "problems", "unread_problems")
+# How many files are in each state that is told, how many are left aside and no problem, the problems of them all, and
+# how many of these say no more than that a file could not be read; `s` are the rows of shards.
+COUNTS = (*FILES, "aside", "problems", "unread_problems")
 COUNTED_STATES = f"""
 count(s.id) as files, {", ".join(f"ifnull(sum({TOLD} = '{state}'), 0) as {state}" for state in FILES)},
-ifnull(sum(s.problems), 0) as problems, ifnull(sum(s.state = 'unread' and s.problems > 0), 0) as unread_problems
+ifnull(sum(s.state = 'aside' and s.problems = 0), 0) as aside, ifnull(sum(s.problems), 0) as problems,
+ifnull(sum(s.state = 'unread' and s.problems > 0), 0) as unread_problems
 """
 # The steps of those files, and of files with problems, whose places tell one, as JSON: [state, step], each pair once.
 STEPS_AMISS = f"""
@@ -67,7 +70,9 @@ from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by
 """
 # A file whose place tells no step, or no split, may hold any.
 MAY_BE_OF_SPLIT = "(:split is null or s.split is :split or s.split is null)"
-MAY_BE_OF_STEP = f"s.run_id = :run_id and (s.step is :step or s.step is null) and {MAY_BE_OF_SPLIT}"
+MAY_BE_OF_STEP = f"""
+s.run_id = :run_id and (s.step is :step or s.step is null) and {MAY_BE_OF_SPLIT} and not {NOT_OPENED}
+"""
 OF_STEP = f"""
 select ifnull(sum(s.step is null), 0) as stepless, {COUNTED_STATES.strip()}
 from shards s where {MAY_BE_OF_STEP} and not ({{told}})
@@ -201,6 +206,11 @@ def failed_steps(connection: sqlite3.Connection, run_id: int) -> set[tuple[int |
     """Return the steps and splits of a run that are not read since none of their files could be."""
     sql = f"select step, split from steps where run_id = :run_id and {FAILED.format(steps='steps')}"
     return set(connection.execute(sql, {"run_id": run_id}))
+
+
+def left_aside(files: int) -> str:
+    """Return that so many files were left aside."""
+    return f"{plural(files, 'file')} {'was' if files == 1 else 'were'} left aside"
 
 
 def waiting_words(files: int) -> str:

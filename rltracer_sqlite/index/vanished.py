@@ -13,6 +13,7 @@ from ..sources.base import PACKED, SourceError
 from ..sources.places import FileStatus, Root, file_status, real_place
 from .gone import is_listed, mark_gone
 from .queries import runs
+from .states import NOT_OPENED
 
 
 class Vanished(NamedTuple):
@@ -33,7 +34,9 @@ def find_vanished(connection: sqlite3.Connection, root: Root) -> Vanished | None
         status = file_status(root)
     except (SourceError, OSError):
         return None
-    paths = [path for (path,) in connection.execute("select path from shards where run_id = ? order by id", (run.id,))]
+    # What was never read is no part of what the index knows of a run.
+    listed = f"select path from shards where run_id = ? and not {NOT_OPENED} order by id"
+    paths = [path for (path,) in connection.execute(listed, (run.id,))]
     if not paths or not all(_is_missing(status, path) for path in paths):
         return None
     count = connection.execute("select count(*) from trajectories where run_id = ?", (run.id,)).fetchone()[0]
