@@ -44,7 +44,11 @@ class Reading:
             if self.job.again:
                 forget_findings(self.connection, self.job.shard_id)
                 self.connection.execute(f"update shards set {TO_READ_AGAIN} where id = ?", (self.job.shard_id,))
-            elif self.job.is_resumed:
+            else:
+                # What a record that was not complete said is said again, if it is still so.
+                behind = self.job.shard_id, self.job.start.offset
+                self.connection.execute("delete from problems where shard_id = ? and byte_offset >= ?", behind)
+            if self.job.is_resumed:
                 # Counted in one, so that they are what an undisturbed reading would have counted.
                 refresh_steps(self.connection, self.writer.run_id, self._steps())
         try:
@@ -176,12 +180,14 @@ def _close_shard(connection: sqlite3.Connection, job: Job, state: str, note: str
     connection.execute("delete from problems where shard_id = ? and line is null", (job.shard_id,))
     if note:
         connection.execute("insert into problems (shard_id, reason) values (?, ?)", (job.shard_id, note[:500]))
-    # Size and time are those from before reading: what came in between is found by the next refresh.
+    # Size and time are those from before reading: what came in between is found by the next refresh. What is aside is
+    # read from its start when it has changed, also where it was the beginning of a line before.
     connection.execute(
         """
-        update shards set size = ?, mtime_ns = ?, state = ?,
-            problems = iif(?, 0, (select count(*) from problems where shard_id = shards.id))
-        where id = ?
+        update shards set size = ?1, mtime_ns = ?2, state = ?3, head_hash = iif(?3 = 'aside', null, head_hash),
+            tail_hash = iif(?3 = 'aside', null, tail_hash),
+            problems = iif(?4, 0, (select count(*) from problems where shard_id = shards.id))
+        where id = ?5
         """,
         (job.size, job.mtime_ns, state, is_known_other, job.shard_id),
     )
