@@ -87,6 +87,9 @@ def refresh_run(
             readings.read(jobs, scan)
     done.moved = writer.moved
     _note_read(connection, writer, done, shards)
+    # A step of which nothing is left after what was read is one that was found by its place again.
+    discover_steps(connection, run_id, shards)
+    note_read_steps(connection, run_id)
     make_missing(connection)
     _note_states(connection, done)
     done.notes = list(getattr(source, "notes", list)())
