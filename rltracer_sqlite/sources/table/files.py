@@ -64,6 +64,8 @@ def shard_of(base: Root, file: str, mapping: Mapping) -> Shard | None:
 
 
 def _shard(file: str, step: int | None = None, split: str | None = None) -> Shard:
+    # A name that is no text cannot be kept in an index: the file is listed, and opening it fails.
+    file = file.encode("utf-8", "backslashreplace").decode()
     path = file.removesuffix(PACKED)
     return Shard(path, file, LAYOUTS.get(PurePosixPath(path).suffix, "lines"), step, split)
 
