@@ -146,7 +146,7 @@ def _no_problems(state: list[str], aside: int) -> str:
     So many files were left `aside`, and are listed with the reason.
     """
     if state != [COMPLETE]:
-        return f"No problem in what was read; {', '.join([*state, *([left_aside(aside)] if aside else [])])}."
+        return f"No problem in what was read; {', '.join(state)}{f'; {left_aside(aside)}' if aside else ''}."
     return f"Every line of every file was read{f', except that {left_aside(aside)}' if aside else ''}."
 
 

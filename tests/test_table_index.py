@@ -128,3 +128,16 @@ def test_files_of_something_else_are_left_aside_with_a_reason(tmp_path: Path) ->
     done = index(database, root)
     assert list(done.others) == ["SkyRL's metrics over whole evaluations, not samples"]
     assert done.aside["dumped_evals/eval_only/other.jsonl"].startswith("no rollouts here: no column input_prompt")
+
+
+def test_a_step_of_which_a_rewritten_file_leaves_nothing_is_listed_as_one_that_was_read(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    SAMPLES["skyrl"][1](root)
+    SAMPLES["skyrl"][1](tmp_path / "other")
+    (tmp_path / "other/dumped_evals/global_step_8_evals").rename(root / "dumped_evals/global_step_9_evals")
+    index(tmp_path / "x.sqlite", root)
+    (root / "dumped_evals/global_step_8_evals/d.jsonl").write_text("{broken\n")
+    for name in ("x.sqlite", "fresh.sqlite"):
+        index(tmp_path / name, root)
+        of_step = "select split, trajectories, indexed_at is null from steps where step = 8"
+        assert rows(tmp_path / name, of_step) == [(None, 0, 0)]

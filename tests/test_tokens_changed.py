@@ -9,6 +9,7 @@ import pytest
 
 from rltracer_sqlite.sources.base import LocatorError, SourceError
 from rltracer_sqlite.sources.prime_rl.token_load import load_token_trajectory
+from tests.indexing import index, rows
 from tests.token_layouts import micro_batch, question, write_bin, write_torch
 from tests.token_scans import entries, locator, scan
 
@@ -46,3 +47,16 @@ def test_an_item_that_is_not_there_is_a_sentence(tmp_path: Path, item: int | Non
     row.item = item
     with pytest.raises(LocatorError, match="Index the run again"):
         load_token_trajectory(tmp_path, [locator(row, file, tmp_path)])
+
+
+def test_a_record_that_is_not_complete_is_told_once_and_no_more_when_it_is(tmp_path: Path) -> None:
+    database, file = tmp_path / "x.sqlite", tmp_path / "run/rollouts/step_1/rank_0.bin"
+    whole = write_bin(file, BATCHES[:1]).read_bytes()
+    problems = []
+    for length in (100, 200, len(whole)):
+        file.write_bytes(whole[:length])
+        index(database, tmp_path / "run")
+        problems.append(
+            rows(database, "select s.problems, p.reason from shards s left join problems p on shard_id = s.id")
+        )
+    assert problems == [[(1, "the file ends inside record 1 of 1")]] * 2 + [[(0, None)]]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.indexing import index, rows
 from tests.layouts import LAYOUTS
+from tests.left_aside import KINDS
 from tests.watching import watching
 
 # What an index holds, by what it is known by: without the numbers of rows, and without times of reading.
@@ -49,9 +50,14 @@ def held(database: Path) -> list[list[tuple[Any, ...]]]:
     return [rows(database, query) for query in HELD]
 
 
-def disturb(file: Path, content: bytes, how: random.Random) -> None:
+HOW = ("cut", "broken", "removed", "written again")
+
+
+def disturb(
+    file: Path, content: bytes, how: random.Random, ways: tuple[str, ...] = (*HOW, "removed with its folder")
+) -> None:
     """Do something to a file that its writer, or whoever tidies up, might do."""
-    what = how.choice(["cut", "broken", "removed", "removed with its folder", "written again"])
+    what = how.choice(ways)
     if what == "removed":
         file.unlink(missing_ok=True)
     elif what == "removed with its folder":
@@ -80,3 +86,17 @@ def test_whatever_was_done_to_files_the_index_is_as_a_fresh_one_in_the_end(tmp_p
             watch.look()
     index(tmp_path / "fresh.sqlite", root)
     assert held(database) == held(tmp_path / "fresh.sqlite")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_whatever_was_done_to_files_that_are_left_aside_each_index_is_as_a_fresh_one(tmp_path: Path, kind: str) -> None:
+    how, root = random.Random(kind), tmp_path / "run"
+    aside = [root / name for name in KINDS[kind](root)]
+    index(tmp_path / "x.sqlite", root)
+    contents = [path.read_bytes() for path in sorted(root.rglob("*")) if path.suffix == aside[0].suffix]
+    for number in range(12):
+        disturb(how.choice(aside), how.choice(contents), how, HOW)
+        index(tmp_path / "x.sqlite", root)
+        if not any(state == "gone" for (state,) in rows(tmp_path / "x.sqlite", "select state from shards")):
+            index(tmp_path / f"{number}.sqlite", root)
+            assert held(tmp_path / "x.sqlite") == held(tmp_path / f"{number}.sqlite")

@@ -140,7 +140,7 @@ def unread_sentence(connection: sqlite3.Connection, result: Refreshed) -> str:
 
 
 def _others(result: Refreshed) -> list[str]:
-    """Return a line for each kind of files that are known to hold something else: it has the name of a single one."""
+    """Return a line for each reason for which files are left aside: it has the name of a single one."""
     return [
         f"  left aside: {in_line(first) if count == 1 else plural(count, 'file')}: {why}"
         for why, (count, first) in result.others.items()

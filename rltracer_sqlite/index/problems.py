@@ -16,7 +16,7 @@ WHATEVER_ID = f"""
 iif(reason like '{THE_ID}%{STANDS_AGAIN}%', substr(reason, instr(reason, '{STANDS_AGAIN}')), reason)
 """
 ALIKE = reduce(lambda text, digit: f"replace({text}, '{digit}', '')", "0123456789", WHATEVER_ID)
-# What a known other file holds is a row too, but no problem.
+# Why a file is left aside is a row too, but no problem where the reason is a known one.
 OF_RUN = "problems p join shards s on s.id = p.shard_id where s.run_id = :run_id and s.problems > 0"
 COLUMNS = "path, line, byte_offset, byte_length, reason, shard_id"
 # SQLite takes the columns beside the least id from its row. What is equal is put together first, which is quick. Of

@@ -65,15 +65,15 @@ create table shards (
     producer text,                     -- null: holds the records; else who wrote these later facts: effective, orch, trainer
     step integer,                      -- the step by the file's place, null where the records say it
     split text,                        -- train or eval by the file's place, null where the records say it
-    size integer not null,             -- bytes on disk when it was last read
+    size integer not null,             -- bytes on disk when it was last read; 0: it is empty, or was not opened, since its name says that it is left aside
     mtime_ns integer not null,         -- modification time then, nanoseconds; of a remote file whole seconds, and below them a hash of its ETag
     head_hash text,                    -- hash of the first 4 KiB of what was read
     tail_hash text,                    -- hash of the last 4 KiB of what was read
     indexed_bytes integer not null default 0, -- bytes read so far, uncompressed; the next read starts here
     lines integer not null default 0,  -- complete lines read so far
     records integer not null default 0,  -- trajectories or later facts found in it
-    problems integer not null default 0, -- lines that could not be read, or in part only, or 1 for all of it; a known other file has 0
-    state text not null                -- complete, waiting (ends in the middle of a line), reading, aside (no rollouts), gone (has vanished) or unread (an error)
+    problems integer not null default 0, -- lines that could not be read, or in part only, or 1 for all of it; a file that is left aside for a known reason has 0
+    state text not null                -- complete, waiting (ends in the middle of a line), reading, aside (left aside: no rollouts, or the same ones as in other files), gone (has vanished) or unread (an error)
 ) strict;
 
 -- A distinct prompt: the messages before the first assistant turn, and the task behind them.
@@ -194,7 +194,7 @@ create table step_values (
     mean real generated always as (total / trajectories) virtual -- the mean of their values
 ) strict;
 
--- What could not be read, or in part only, and why. A file that is known to hold something else has a row that says what, and shards.problems = 0.
+-- What could not be read, or in part only, and why. A file that is left aside for a known reason, such as metrics beside rollouts, has a row that says why, and shards.problems = 0.
 create table problems (
     id integer primary key,            -- the row's number
     shard_id integer not null references shards(id), -- the file

@@ -167,7 +167,7 @@ from steps s join runs r on r.id = s.run_id
 where s.indexed_at is null;
 
 -- What could not be read of each run, or in part only, and why: the table problems with its runs and files, without
--- what is told of files that are known to hold something else.
+-- what is told of files that are left aside for a known reason.
 create view run_problems as
 select
     s.run_id as run_id,
