@@ -152,3 +152,13 @@ def test_a_table_in_a_folder_of_any_name_is_listed(tmp_path: Path, name: bytes, 
     listed = "".join(rltracer("inspect", tmp_path / "run", "--problems").stdout.split())
     shown = {b"\xff_evals": r"\udcff_evals"}.get(name, "␛[31m<b>")
     assert listed.count(f"{shown}/{file}") == 1
+
+
+def test_where_nothing_was_read_they_are_not_what_was_found_instead(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    KINDS["token shards"](run)
+    (run / at_step(1)).write_text("{broken\n")
+    done = indexed(tmp_path / "x.sqlite", run)
+    assert done.returncode == 1
+    assert f"Found instead: {at_step(1)}: not readable" in done.stderr
+    assert "token ids" not in done.stderr

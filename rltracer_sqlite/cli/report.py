@@ -185,6 +185,8 @@ def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
 
 def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Options) -> str | None:
     """Return what was found instead, where a run gave no trajectory, or has none of the steps that were asked for."""
+    from ..index.states import NOT_OPENED
+
     count = counts(connection, result.run_id)
     root = connection.execute("select root from runs where id = ?", (result.run_id,)).fetchone()[0]
     rows = connection.execute("select distinct step from steps where run_id = ?", (result.run_id,))
@@ -195,11 +197,12 @@ def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Op
         return f"The run {root} has no step{several} {asked}; it has {ranges(steps)}."
     if options.discover or count["trajectories"]:
         return None
+    opened = f"s.run_id = ? and not {NOT_OPENED}"
     found = connection.execute(
-        "select s.file, p.reason from problems p join shards s on s.id = p.shard_id where s.run_id = ? limit 3",
+        f"select s.file, p.reason from problems p join shards s on s.id = p.shard_id where {opened} limit 3",
         (result.run_id,),
     ).fetchall()
-    if not found and not connection.execute("select 1 from shards where run_id = ?", (result.run_id,)).fetchone():
+    if not found and not connection.execute(f"select 1 from shards s where {opened}", (result.run_id,)).fetchone():
         return f"No trajectories in {root}: no file of it is of the steps that were asked for."
     if not found:
         return f"No trajectories in {root}: its files hold no complete record yet."
