@@ -162,3 +162,42 @@ def test_where_nothing_was_read_they_are_not_what_was_found_instead(tmp_path: Pa
     assert done.returncode == 1
     assert f"Found instead: {at_step(1)}: not readable" in done.stderr
     assert "token ids" not in done.stderr
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("batches/step_1/rank_0.pt", b"damaged", "no archive of torch"),
+        ("batches/step_1/rank_0.bin", b"\x93", "no micro batches"),
+        ("batches/step_1/rank_0.pt", LFS, "a Git LFS pointer"),
+        ("batches/step_1/rank_0.bin", LFS, "a Git LFS pointer"),
+        (at_step(2), LFS, "a Git LFS pointer"),
+        ("others.jsonl", b'{"x": 1}\n', "keys: x"),
+    ],
+    ids=["torch", "bin", "torch pointer", "bin pointer", "pointer", "unknown"],
+)
+def test_what_should_have_been_read_is_a_problem_and_listed_once(
+    tmp_path: Path, name: str, content: bytes, why: str
+) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    KINDS["validation, by content"](run)
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    (run / name).write_bytes(content)
+    for _ in range(2):
+        done = indexed(database, run)
+        assert (done.returncode, done.stdout.splitlines()[0].endswith(", 1 problem")) == (0, True)
+        assert f"  left aside: {name}: no rollouts here: " in done.stdout
+    problem, *_, last = " ".join(rltracer("inspect", database, "--problems").stdout.split("\n")).partition("validated")
+    assert why in problem
+    assert last.strip().endswith("1 problem; 1 file is left aside")
+
+
+def test_a_pointer_in_the_place_of_a_table_says_what_to_do(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    SAMPLES["trl-text"][1](run)
+    (run / "completions/completions_00006.parquet").write_bytes(LFS)
+    told = indexed(tmp_path / "x.sqlite", run).stdout
+    assert "completions_00006.parquet: no rollouts here: a Git LFS pointer instead of the file itself" in told

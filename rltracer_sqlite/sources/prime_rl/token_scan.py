@@ -10,7 +10,7 @@ from ...tokens.templates import UNTOLD
 from ...tokens.tokenizer import TextTokenizer
 from ...tool_names import called_tools, names_json
 from ..base import START, Entry, Misfit, Position, Problem, Scanned, Shard, Update
-from ..files import open_shard
+from ..files import LFS_POINTER, open_shard, refuse_pointer
 from ..places import Root
 from ..values import integer, kept_text, place_uid, recorded_uid, short
 from .same_samples import KnownSamples
@@ -62,6 +62,7 @@ def scan_token_shard(
     """
     scan, last = _Scan(shard, tokenizer, known, traces_hold_records, tally or Tally()), None
     with open_shard(root, shard.path) as reader:
+        refuse_pointer(reader.pread(len(LFS_POINTER), 0))
         for found in read_shard(reader, shard.path, start, tokenizer):
             if isinstance(found, Batch):
                 yield from scan.batch(found)

@@ -45,6 +45,7 @@ def table_findings(
     repeated = repeated_rows(root, shard.path, before, mapping) if before else 0
     with open_shard(root, shard.path) as reader:
         if shard.layout == "parquet":
+            refuse_pointer(reader.pread(len(LFS_POINTER), 0))
             yield from scan.parquet(reader, shard.path, repeated, before)
         elif shard.layout == "json" and is_array(reader):
             yield from scan.array(reader)
