@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
-from rltracer_sqlite.comparison import DERIVED, FACTS, prompts_in_words
+from rltracer_sqlite.comparison import DERIVED, prompts_in_words
 from rltracer_sqlite.index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
-from rltracer_sqlite.truth import truth_text
 
 from .access import permitted_index
 from .addresses import DATABASE, compare_url, group_url, integer, trajectory_url
@@ -23,20 +20,16 @@ from .alignment import Alignment, align
 from .bounds import ask
 from .branches import asked_branch, branches_of
 from .edge import Route
-from .figures import brief, number
+from .facts_beside import expected_beside, facts_beside, measures_beside
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
 from .missing import NotThere, no_group, no_trajectory
 from .queries import bounded
 from .records import UNREADABLE, explained, load_for_page, remarks_of, room_for, roots_of
 from .siblings import Group, best_and_worst, prompt_group
-from .text import first_words
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
-
-MOST_REWARDS = 20
-LONGEST_ANSWER = 80  # characters of an expected answer; the page of its trajectory has all
 
 
 @dataclass(frozen=True)
@@ -176,7 +169,8 @@ def _context(
         "group_url": group_url(datasette, database, row["prompt_group_id"]) if group else None,
         "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
         "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
-        "facts": [*_expected_beside(one, other), *facts_beside(row, other.row)],
+        "facts": [*expected_beside(one.trajectory, other.trajectory), *facts_beside(row, other.row)],
+        "measures": measures_beside((row, other.row), (one.trajectory, other.trajectory)),
         "derived": DERIVED if any(side.row["advantage_derived"] is not None for side in (one, other)) else None,
         "alignment": alignment,
         "ends": list(zip(sides, (alignment.left, alignment.right), strict=True)) if alignment else [],
@@ -219,45 +213,3 @@ def _side(datasette: Datasette, database: str, side: Compared, branch: int) -> d
         "branches": count,
         "url": address,
     }
-
-
-def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:
-    """Return (name, left, right, whether they differ) of what is recorded on either side."""
-    rewards = [name for name in left if name.startswith("reward_")][:MOST_REWARDS]
-    names = {**FACTS, **{name: name.removeprefix("reward_") for name in rewards}}
-    found = []
-    for column, words in names.items():
-        one, other = left.get(column), right.get(column)
-        if column == "advantage":
-            one, other = _advantage(left), _advantage(right)
-        if one is not None or other is not None:
-            left_words, right_words = (
-                _value(bool(value) if column == "truncated" and value is not None else value) for value in (one, other)
-            )
-            found.append((words, left_words, right_words, one != other))
-    return found
-
-
-def _expected_beside(one: Compared, other: Compared) -> list[tuple[str, str, str, bool]]:
-    """Return what either side was expected to answer, as `facts_beside` does; nothing where neither records it."""
-    left, right = (
-        truth_text(side.trajectory.metadata.get("truth")) if side.trajectory else None for side in (one, other)
-    )
-    if left is None and right is None:
-        return []
-    words = ["not recorded" if text is None else first_words(text, LONGEST_ANSWER) for text in (left, right)]
-    return [("expected answer", words[0], words[1], left != right)]
-
-
-def _advantage(row: Mapping[str, Any]) -> object:
-    """Return the advantage of a row, or in words the one that is derived, as the page of the group has it."""
-    derived = row["advantage_derived"]
-    return row["advantage"] if derived is None else f"{'+' * (derived > 0)}{brief(derived)} derived"
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "not recorded"
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return number(value) or "" if isinstance(value, (int, float)) else str(value)

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rltracer_sqlite.comparison import policy_versions
+from rltracer_sqlite.recorded_values import EMPTY, flat, is_empty
+
 from .figures import counted, instant, number
 
 MOST_FACTS = 60  # of one section; the raw record has all
-MOST_DEPTH = 4
 LONGEST_VALUE = 300
 
 
@@ -84,7 +86,7 @@ def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         derived = row["advantage_derived"]
         yield "advantage", None if derived is None else f"{number(derived)} derived from its group"
     yield "in a training batch", _flag(row["effective"])
-    yield "policy version", _value(row["policy_version"])
+    yield "policy version", _value(policy_versions(row))
     for name in ("dispatch_step", "ship_step"):
         if row[name] is not None and row[name] != row["step"]:
             yield name.replace("_", " "), _value(row[name])
@@ -107,17 +109,13 @@ def _time(row: Mapping[str, Any], timing: Any) -> Iterator[tuple[str, str | None
             yield name, value
 
 
-def _flat(values: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str | None]]:
-    """Yield (dotted path, value) of the scalars in a nested dictionary."""
-    for name, value in values.items() if isinstance(values, Mapping) else ():
-        here = f"{path}.{name}" if path else str(name)
-        if isinstance(value, Mapping):
-            if depth < MOST_DEPTH:
-                yield from _flat(value, here, depth + 1)
-        elif isinstance(value, list):
-            yield here, counted(len(value), "value")
+def _flat(values: object) -> Iterator[tuple[str, str | None]]:
+    """Yield (dotted path, value) of what a nested dictionary holds, of a list how many values it has."""
+    for name, value in flat(values):
+        if isinstance(value, (list, Mapping)) and value:
+            yield name, counted(len(value), "value")
         else:
-            yield here, _time_of(here, value) or _value(value)
+            yield name, _time_of(name, value) or _value(value)
 
 
 def _time_of(name: str, value: object) -> str | None:
@@ -133,7 +131,7 @@ def _flag(value: object) -> str | None:
 def _value(value: object) -> str | None:
     if value is None or isinstance(value, (bool, int, float)):
         return number(value)
+    if is_empty(value):
+        return EMPTY
     text = str(value)
-    if not text:
-        return "empty"
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({number(len(text))} characters)"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from rltracer_sqlite.amounts import several
 
 
-def number(value: float | None) -> str | None:
+def number(value: float | None, digits: int = 4) -> str | None:
     """Return a number to read: grouped digits, four significant ones of a fraction, a real minus sign."""
     if value is None or isinstance(value, bool):
         return None if value is None else "yes" if value else "no"
@@ -20,7 +20,7 @@ def number(value: float | None) -> str | None:
         text = str(value)
     else:
         value += 0.0  # so that −0.0 is 0
-        text = f"{value:,.0f}" if abs(value) >= 1e4 and value == int(value) else f"{value:.4g}"
+        text = f"{value:,.0f}" if abs(value) >= 1e4 and value == int(value) else f"{value:.{digits}g}"
     return text.replace("-", "−")
 
 

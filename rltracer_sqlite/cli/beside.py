@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural
 from ..outcomes import outcome
+from ..recorded_values import flat
 from ..truth import truth_text
-from .columns import cell, cut, figure, screen_width, wrapped
+from .beside_parts import parts_of, rest_lines, shared_by
+from .beside_values import NAMES, measure_lines, room_of_a_side, row_line, shown_apart
+from .columns import cell, cut, screen_width, wrapped
 from .expected import EXPECTED
-from .previews import names_apart, paths_apart, told_apart
-from .trajectory import MARGIN, beside_margin, notes, or_derived, ruled
-from .visible import in_line, json_line, printable
+from .previews import names_apart, paths_apart
+from .trajectory import notes, ruled
+from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..sources.places import Root
     from ..trajectory import Trajectory
 
-Part = tuple[str, str]  # margin, text
 NAMED = {"success": "outcome", "truth": EXPECTED}
-NAMES, MOST_TEXT = 17, 300  # columns of the names of facts; characters that are shown of each of two texts
 
 
 class Side(NamedTuple):
@@ -48,7 +49,7 @@ def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -
         return
     if said := prompts_in_words(*([side.row[name] for side in sides] for name in ("prompt_id", "prompt_key"))):
         yield from wrapped(f"{said.capitalize()}.", screen_width())
-    yield from _table(sides)
+    yield from _table(sides, is_full)
     yield ""
     yield from _parting(sides, same, is_full)
     yield from _following(place, sides, same)
@@ -62,7 +63,11 @@ def _facts(side: Side) -> dict[str, Any]:
     rewards = [name for name in row if name.startswith("reward_")]
     names = dict.fromkeys(["run", "step", "split", "prompt", "success", "truth", *FACTS, "advantage_derived", *rewards])
     known = {**row, "prompt": row["prompt_id"], "truth": side.trajectory.metadata.get("truth")}
-    return {**{name: known.get(name) for name in names}, "file": " ".join(filter(None, _place(row)))}
+    return {
+        **{name: known.get(name) for name in names},
+        "metrics": dict(flat(side.trajectory.metadata.get("metrics"))),
+        "file": " ".join(filter(None, _place(row))),
+    }
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -72,50 +77,58 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["shard_file"], numbered(row["shard_file"], row["line"], row["item"])
 
 
-def _table(sides: Sequence[Side]) -> Iterator[str]:
-    from ..comparison import DERIVED, FACTS
+def _table(sides: Sequence[Side], is_full: bool) -> Iterator[str]:
+    from ..comparison import DERIVED, FACTS, is_same, measures
 
-    width = screen_width()
-    room = (width - NAMES - 6) // 2
     # The number of the record has a line of its own: both would be too long for a column.
     places = [dict(zip(("file", "record"), _place(side.row), strict=True)) for side in sides]
     facts = [{**_facts(side), **place} for side, place in zip(sides, places, strict=True)]
-    for fact in facts:
-        fact["truth"] = truth_text(fact["truth"])
-    titles = (cell(f"trajectory {side.row['id']}", room) for side in sides)
-    yield cut("  ".join(["  " + " " * NAMES, *titles]).rstrip(), width)
+    titles = (cell(f"trajectory {side.row['id']}", room_of_a_side()) for side in sides)
+    yield cut("  ".join(["  " + " " * NAMES, *titles]).rstrip(), screen_width())
     derived = [fact.pop("advantage_derived") for fact in facts]
-    for name in dict.fromkeys([*facts[0], *facts[1]]):
-        values = [fact.get(name) for fact in facts]
-        if name == "advantage":
-            values = [or_derived(*pair) for pair in zip(values, derived, strict=True)]
+    for name in _told(facts[0]):
+        values = [_value(name, fact, side.row) for fact, side in zip(facts, sides, strict=True)]
+        is_derived = [name == "advantage" and value is None for value in values]
+        values = [other if use else value for value, other, use in zip(values, derived, is_derived, strict=True)]
         if values == [None, None]:
             continue
-        mark = "≠" if values[0] != values[1] else " "
-        cells = (cell(value, room) for value in _shown(name, values, room))
-        words = NAMED.get(name) or FACTS.get(name, name.removeprefix("reward_"))
-        yield cut("  ".join([f"{mark} {cell(words, NAMES)}", *cells]).rstrip(), width)
+        words = NAMED.get(name) or FACTS.get(name, name)
+        shown = [
+            f"{text} derived" if use and value is not None else text
+            for text, use, value in zip(_shown(name, values), is_derived, values, strict=True)
+        ]
+        yield row_line(words, shown, not is_same(values[0], values[1]) or len(set(is_derived)) > 1)
     if any(value is not None for value in derived):
-        yield from wrapped(DERIVED, width)
+        yield from wrapped(DERIVED, screen_width())
+    for found in measures([side.row for side in sides], [side.trajectory.metadata for side in sides]):
+        yield from measure_lines(found, is_full)
 
 
-def _shown(name: str, values: Sequence[Any], room: int) -> Sequence[str | None]:
-    """Return the two values of a fact as texts, in which those that differ can be told apart."""
-    if name == "truth":
-        return told_apart([in_line(value or "–") for value in values], room)
-    if name == "file":
-        return paths_apart([str(value) for value in values], room)
-    if name == "run":
-        return names_apart([str(value) for value in values], room)
-    return [_value(name, value) for value in values]
+def _told(facts: Mapping[str, Any]) -> list[str]:
+    """Return the names of the facts in the table; named rewards and metrics follow it."""
+    return [name for name in facts if not name.startswith("reward_") and name != "metrics"]
 
 
-def _value(name: str, value: Any) -> str | None:
+def _value(name: str, facts: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
+    from ..comparison import policy_versions
+
+    value = facts[name]
     if name == "success":
         return outcome(value)
-    if name == "truncated" and value is not None:
-        return "yes" if value else "no"
-    return figure(value) if isinstance(value, float) else None if value is None else str(value)
+    if name == "truth":
+        return truth_text(value)
+    if name == "truncated":
+        return None if value is None else bool(value)
+    return policy_versions(row) if name == "policy_version" else value
+
+
+def _shown(name: str, values: Sequence[Any]) -> Sequence[str | None]:
+    """Return the two values of a fact as texts, in which those that differ can be told apart."""
+    if name == "file":
+        return paths_apart([str(value) for value in values], room_of_a_side())
+    if name == "run":
+        return names_apart([str(value) for value in values], room_of_a_side())
+    return shown_apart(values)
 
 
 def _parting(sides: Sequence[Side], same: int, is_full: bool) -> Iterator[str]:
@@ -133,14 +146,13 @@ def _parting(sides: Sequence[Side], same: int, is_full: bool) -> Iterator[str]:
         return
     begins = f"The first {plural(same, 'message')} are the same" if same > 1 else "The first message is the same"
     yield from wrapped(f"{begins if same else 'No message is the same'}; from #{same + 1} on they differ:", width)
-    parts = [_parts(said[same]) if same < len(said) else None for said in messages]
+    parts = [parts_of(said[same]) if same < len(said) else None for said in messages]
     roles = {said[same].get("role") for said in messages if same < len(said)}
-    shared = _shared([None if one is None else "\n".join(text for _, text in one) for one in parts])
-    shared = shared if len(roles) == 1 and not is_full else 0
+    shared = shared_by(*parts) if len(roles) == 1 and not is_full else 0
     for side, said, one in zip(sides, messages, parts, strict=True):
         role = f" {said[same].get('role') or ''}" if one is not None else ""
         yield ruled(f"trajectory {side.row['id']}, #{same + 1}{role}")
-        yield from ["ends before"] if one is None else _rest(one, shared, is_full)
+        yield from ["ends before"] if one is None else rest_lines(one, shared, is_full)
 
 
 def _following(place: Root, sides: Sequence[Side], same: int) -> Iterator[str]:
@@ -153,36 +165,3 @@ def _following(place: Root, sides: Sequence[Side], same: int) -> Iterator[str]:
     yield ""
     yield from wrapped(f"After #{same + 1}, {told}. Read all of it with:", screen_width())
     yield from (f"  rltracer inspect {quote(str(place))} --trajectory {number}" for number in longer)
-
-
-def _rest(parts: Sequence[Part], start: int, is_full: bool) -> Iterator[str]:
-    """Yield the lines of what a message says from character `start` on: all, or so many that they fit a screen."""
-    width, end = (None, None) if is_full else (screen_width(), start + MOST_TEXT)
-    mark, reached = "…" if start else "", 0
-    for margin, text in parts:
-        shown = text[max(start - reached, 0) : None if end is None else max(end - reached, 0)]
-        reached += len(text) + 1
-        if shown:
-            yield from beside_margin(mark + shown, margin, width)
-            mark = ""
-    if end is not None and end < reached - 1:
-        yield f"… {plural(reached - 1 - end, 'character')} more; --full shows all"
-    elif mark or not parts:
-        yield "… and ends here" if parts else "says nothing"
-
-
-def _shared(texts: Sequence[str | None]) -> int:
-    from ..comparison import parting
-
-    left, right = texts
-    return 0 if left is None or right is None else parting(left, right)
-
-
-def _parts(message: Mapping[str, Any]) -> list[Part]:
-    """Return all that a message says, as the list of messages has it, each part with its margin."""
-    from ..comparison import signature
-
-    _, content, reasoning, *calls = signature(message)
-    said = [(MARGIN, f"(reasoning) {reasoning}" if reasoning else ""), ("", content)]
-    said += [("", f"→ {name}({given})") for name, given in calls]
-    return [(margin, text) for margin, text in said if text]

@@ -69,10 +69,10 @@ def decimal(number: float | None) -> str:
     return "–" if number is None else f"{number:.3f}" if abs(number) < LARGEST_DECIMAL else f"{number:.4g}"
 
 
-def figure(number: float) -> str:
+def figure(number: float, digits: int = 4) -> str:
     """Return a number of one trajectory: as it is where it is whole, four significant digits of a fraction."""
     is_whole = isinstance(number, int) or (number.is_integer() and abs(number) < LARGEST_WHOLE)
-    return str(int(number)) if is_whole else f"{number:.4g}"
+    return str(int(number)) if is_whole else f"{number:.{digits}g}"
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:

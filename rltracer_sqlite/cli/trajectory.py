@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from ..outcomes import outcome
+from ..recorded_values import flat, value_text
 from .columns import cut, figure, screen_width, width_of, wrapped
 from .expected import expected_lines
 from .offered import offered_lines
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PLACE = ("line", "item", "byte_offset", "byte_length")
 MARGIN = "│ "  # of each line of reasoning, which ends where the margin does
+REASONING = "(reasoning) "  # before its first line
 MAX_TEXT = 4000  # characters of one text
 
 
@@ -109,7 +111,7 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     for name, reward in facts["rewards"].items():
         yield f"  {in_line(name)}: {_value(reward['score'])} × {_value(reward['weight'])}"
     if facts["metrics"]:
-        yield "  " + in_line(", ".join(f"{name} {_value(value)}" for name, value in facts["metrics"].items()))
+        yield "  " + in_line(", ".join(f"{name} {_value(value)}" for name, value in flat(facts["metrics"])))
     if facts.get("tools"):
         yield f"tools called: {in_line(', '.join(facts['tools']))}"
     done = facts["completion"]
@@ -140,7 +142,7 @@ def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[
     yield ""
     yield ruled(f"#{position} {message['role']}")
     if message.get("reasoning_content"):
-        yield from _text("(reasoning) " + content_text(message["reasoning_content"]), is_full, MARGIN)
+        yield from _text(REASONING + content_text(message["reasoning_content"]), is_full, MARGIN)
     if message.get("content"):
         yield from _text(content_text(message["content"], " "), is_full)
     for call in message.get("tool_calls", ()):
@@ -172,4 +174,6 @@ def _text(text: str, is_full: bool, margin: str = "") -> Iterable[str]:
 def _value(value: Any) -> str:
     if value is None:
         return "not recorded"
-    return figure(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return figure(value)
+    return value_text(value)
