@@ -53,12 +53,19 @@ def test_the_row_stands_in_for_a_record_that_cannot_be_read():
         ("lifetime", 1_780_002_030, "1,780,002,030"),
         ("timestamp", "today", "today"),
         ("note", "", "empty"),
+        ("list", [], "empty"),
+        ("object", {}, "empty"),
     ],
 )
 def test_times_and_empty_texts_are_said(name, value, shown):
     *path, last = name.split(".")
     info = {path[0]: {last: value}} if path else {last: value}
     assert facts(sections(row(), {"info": info}), "Info") == {name: shown}
+
+
+def test_a_span_of_policy_versions_is_told():
+    assert facts(sections(row(policy_version=0, metric_tail_version=1.0), {}), "Training")["policy version"] == "0 – 1"
+    assert facts(sections(row(policy_version=1, metric_tail_version=1.0), {}), "Training")["policy version"] == "1"
 
 
 def test_nested_values_are_flat_and_bounded():
