@@ -168,3 +168,16 @@ def test_what_holds_nothing_is_called_empty(tmp_path: Path, monkeypatch: pytest.
     indexed(tmp_path / "x.sqlite", tmp_path / "run")
     lines = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout.splitlines()
     assert "  info.tool_errors empty, info.tool_outputs empty, info.usage empty, info.calls 0" in lines
+
+
+def test_a_long_metric_is_cut_unless_all_is_asked_for(tmp_path: Path) -> None:
+    record = trace([ASKED], metrics={"list": list(range(2000))})
+    append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", record)
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    short, whole = (
+        " ".join(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, *options).stdout.split())
+        for options in ([], ["--full"])
+    )
+    assert "list [0, 1, 2" in short
+    assert "1999" not in short
+    assert "1998, 1999]" in whole

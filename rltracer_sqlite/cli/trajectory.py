@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import plural
+from ..amounts import plural, shortened
 from ..outcomes import outcome
 from ..recorded_values import flat, value_text
 from .columns import cut, figure, screen_width, width_of, wrapped
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PLACE = ("line", "item", "byte_offset", "byte_length")
 MARGIN = "│ "  # of each line of reasoning, which ends where the margin does
 REASONING = "(reasoning) "  # before its first line
+LONGEST_METRIC = 300  # characters of a metric that is no number
 MAX_TEXT = 4000  # characters of one text
 
 
@@ -43,7 +44,7 @@ def trajectory_lines(trajectory: Trajectory, row: dict[str, Any], branch: int | 
         raise SourceError(f"The trajectory has {plural(count, 'branch')}; there is no branch {branch}.")
     yield from _wrapped(_identity(trajectory.metadata, row))
     yield from expected_lines(trajectory.metadata, is_full, MARGIN)
-    yield from _wrapped(_facts(trajectory.metadata, row))
+    yield from _wrapped(_facts(trajectory.metadata, row, is_full))
     for note in notes(trajectory.metadata):
         yield from wrapped(printable(note), screen_width())
     yield from offered_lines(trajectory.tools, is_full)
@@ -99,7 +100,7 @@ def _identity(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     yield f"{outcome(row['success'])} ({row['rule']})"
 
 
-def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
+def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) -> Iterator[str]:
     """Yield what is recorded of a trajectory beside its messages, and where its record is."""
     from ..comparison import DERIVED
     from ..sources.numbering import numbered
@@ -111,7 +112,9 @@ def _facts(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     for name, reward in facts["rewards"].items():
         yield f"  {in_line(name)}: {_value(reward['score'])} × {_value(reward['weight'])}"
     if facts["metrics"]:
-        yield "  " + in_line(", ".join(f"{name} {_value(value)}" for name, value in flat(facts["metrics"])))
+        metrics = ((name, _value(value)) for name, value in flat(facts["metrics"]))
+        told = (f"{name} {value if is_full else shortened(value, LONGEST_METRIC)}" for name, value in metrics)
+        yield "  " + in_line(", ".join(told))
     if facts.get("tools"):
         yield f"tools called: {in_line(', '.join(facts['tools']))}"
     done = facts["completion"]
