@@ -134,9 +134,10 @@ def test_an_empty_chart_is_not_drawn(tmp_path: Path, chart: str) -> None:
 def test_token_ids_without_a_tokenizer_are_told(tmp_path: Path) -> None:
     write_lines(tmp_path / "run/token_exports/step_1/rank_0.jsonl", export_line(question()))
     first = index(tmp_path / "x.sqlite", tmp_path / "run").stdout
-    assert "  tokens: this run holds token ids; --tokenizer PLACE, a tokenizer.json or its folder, shows" in first
+    needed = "  tokens: the text of 1 trajectory needs a tokenizer: --tokenizer "
+    assert f"{needed}PLACE, a tokenizer.json or its folder\n" in first
     own = write_tokenizer(tmp_path / "run/tokenizer")
-    assert f"--tokenizer {own} shows their text" in index(tmp_path / "x.sqlite", tmp_path / "run").stdout
+    assert f"{needed}{own}\n" in index(tmp_path / "x.sqlite", tmp_path / "run").stdout
     with_text = index(tmp_path / "x.sqlite", tmp_path / "run", "--tokenizer", own)
     assert with_text.returncode == 0
     assert "tokens:" not in with_text.stdout + index(tmp_path / "x.sqlite", tmp_path / "run").stdout

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..amounts import plural, ranges, size
+from ..amounts import listed, plural, ranges, size
 from .say import say
 from .visible import in_line
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .asked import Options
 
 MAX_ASIDE = 10
+LONGEST_MODELS = 200  # columns of the models that the files of a run name
 OWN_TOKENIZERS = ("tokenizer/tokenizer.json", "tokenizer.json")  # where a run may keep its tokenizer
 
 
@@ -149,10 +150,16 @@ def _others(result: Refreshed) -> list[str]:
 
 def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
     """Return a line where token ids have no text for want of a tokenizer: the run's own, if one lies in it."""
+    from ..index.without_text import count_without_text
+
     root, tokenizer = connection.execute("select root, tokenizer from runs where id = ?", (run_id,)).fetchone()
     if tokenizer is not None:
         return []
     own = next((place for name in OWN_TOKENIZERS if (place := Path(root) / name).is_file()), None)
+    if count := count_without_text(connection, run_id):
+        some = f"PLACE, a tokenizer.json or its folder{_whose(connection, run_id)}"
+        needed = some if own is None else str(own.parent)
+        return [f"  tokens: the text of {plural(count, 'trajectory')} needs a tokenizer: --tokenizer {needed}"]
     if own is not None:
         return [f"  tokens: shown by their ids; --tokenizer {own.parent} shows their text"]
     from ..sources.prime_rl.layout import TOKEN_LAYOUTS
@@ -162,6 +169,14 @@ def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
     if not {layout for (layout,) in layouts} & set(TOKEN_LAYOUTS) - {"parquet"}:
         return []
     return ["  tokens: this run holds token ids; --tokenizer PLACE, a tokenizer.json or its folder, shows their text"]
+
+
+def _whose(connection: sqlite3.Connection, run_id: int) -> str:
+    """Return whose tokenizer the files of a run name, as the end of a line; an empty text where none does."""
+    from ..index.without_text import models_named
+
+    named = models_named(connection, run_id)
+    return f" (its files name {in_line(listed(named, LONGEST_MODELS))})" if named else ""
 
 
 def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:

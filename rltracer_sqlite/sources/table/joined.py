@@ -32,14 +32,14 @@ Finding = Entry | Problem | Unfit | Read | Position
 def joined_records(start: Position, found: Iterable[Finding], known: Collection[str] = ()) -> Iterator[Scanned]:
     """Yield what a scan of a table does. Raises NotRollouts when the first records show that it holds no rollouts.
 
-    `known` has what a mapping says of records that are something else.
+    `known` has how what a mapping says of records that are something else begins.
     """
     return _Joining(start, known).told(found)
 
 
 class _Joining:
     def __init__(self, start: Position, known: Collection[str]) -> None:
-        self.known = known
+        self.known = tuple(known)
         self.fitted = start.offset > 0
         self.unfit: Unfit | None = None
         self.first_unfit, self.unfits = "", 0  # until one fits
@@ -85,7 +85,7 @@ class _Joining:
         self.unfit = self.unfit.joined(one) if self.unfit else one
         if not self.fitted:
             self.first_unfit, self.unfits = self.first_unfit or one.why, self.unfits + 1
-            self.strange = self.strange or (one.why if one.why not in self.known else "")
+            self.strange = self.strange or (one.why if not one.why.startswith(self.known) else "")
             self._refuse(MOST_UNFIT)
 
     def _refuse(self, least: int) -> None:

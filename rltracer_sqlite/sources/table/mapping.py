@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...amounts import shortened
 from ..base import SourceError
 
 LAYOUTS = ("rows", "columns", "singletons")
@@ -21,6 +22,8 @@ ROLES = (
 SPLITS = {"train": "train", "eval": "eval", "val": "eval", "valid": "eval", "validation": "eval", "test": "eval"}
 # What systems call a rollout that a limit has cut off.
 TRUNCATED = {"length", "max_length", "max_tokens", "max_turns", "max_steps", "truncated", "token_limit", "incomplete"}
+WHOSE_TOKENIZER = "; the rollouts need the tokenizer of "  # between what a file is, and the name of a model
+LONGEST_MODEL = 100  # characters of the name of a model
 ENDINGS = (".jsonl", ".json", ".parquet", ".db", ".sqlite", ".sqlite3")
 
 
@@ -141,6 +144,14 @@ class Aside:
     says: str
     paths: tuple[Template, ...] = ()
     test: Test | None = None
+    tokenizer: str = ""  # the path of a value that names the model, or the tokenizer, of the rollouts' token ids
+
+    def told(self, value: Callable[[str], Any]) -> str:
+        """Return what the files are, with whose tokenizer the rollouts need, by the values of a record of theirs."""
+        named = value(self.tokenizer) if self.tokenizer else None
+        if not isinstance(named, str) or not named.strip():
+            return self.says
+        return f"{self.says}{WHOSE_TOKENIZER}{shortened(named.strip(), LONGEST_MODEL)}"
 
 
 @dataclass(frozen=True)

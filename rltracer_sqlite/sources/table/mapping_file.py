@@ -175,10 +175,11 @@ class _Reading(Checked):
         return Variant(self.text_at(value, "label", at), self.role(value["completion"], (*at, "completion")), reward)
 
     def aside(self, value: dict[str, Any], at: Keys) -> Aside:
-        self.known(value, ("says", "paths", "has", "lacks"), at)
+        self.known(value, ("says", "paths", "has", "lacks", "tokenizer"), at)
         has = self.texts(value, "has", at)
         test = Test(has, self.texts(value, "lacks", at)) if has else None
-        return Aside(self.text_at(value, "says", at), self.templates(value, at), test)
+        whose = self.text_at(value, "tokenizer", at, "")
+        return Aside(self.text_at(value, "says", at), self.templates(value, at), test, whose)
 
     def role(self, value: Any, at: Keys) -> Role:
         if isinstance(value, (str, list)):

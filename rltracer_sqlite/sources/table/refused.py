@@ -160,8 +160,10 @@ def _aside(file: _File) -> str | None:
         rows = sample(file.root, shard)
         for aside in mapping.asides:
             named = not aside.paths or any(template.find(file.path) is not None for template in aside.paths)
-            if named and (aside.test is None or any(aside.test.fits(row.has) for row in rows)):
-                return f"The file {file.shown} holds no rollouts: it is {aside.says}."
+            fits = [row for row in rows if aside.test is None or aside.test.fits(row.has)]
+            if named and (aside.test is None or fits):
+                what = aside.told(fits[0].get) if fits else aside.says
+                return f"The file {file.shown} holds no rollouts: it is {what}."
     return None
 
 

@@ -21,7 +21,7 @@ def why_none(row: Row, mapping: Mapping) -> str:
     """Say what a record lacks to be of a mapping's shapes, and what it has instead."""
     for aside in mapping.asides:
         if aside.test and aside.test.fits(row.has):
-            return aside.says
+            return aside.told(row.get)
     nearest = min(mapping.shapes, key=lambda shape: len(_missing(row, shape)))
     missing = _missing(row, nearest)
     names = [name[:40] for name in row.cells]
