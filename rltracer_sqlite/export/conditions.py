@@ -12,6 +12,7 @@ from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 
 LISTS = {"tools"}  # columns that hold a JSON array, of which one of the allowed values has to be one
+HAS_TEXT = "has text"  # the stage at which token ids are dropped that no tokenizer makes text of
 WELL_FORMED = "well formed"  # the stage at which rows that cannot be training data are counted
 DISTINCT = "distinct"  # the stage at which those are that only say what others do
 
@@ -65,6 +66,7 @@ class Condition:
     sql: str
     parameters: dict[str, Any]
     unread: bool = False  # only reading the records can tell
+    is_always_told: bool = True  # False: the funnel has a line of it only where it drops something
 
 
 def unread_condition(stage: str, parameter: str) -> Condition:
@@ -106,6 +108,7 @@ def conditions(
             found.append(unread_condition(str(one), f"field{number}"))
         else:
             found.append(field_condition(one, column, number))
+    found.append(_text_condition(run))
     found.append(unread_condition(WELL_FORMED, "well_formed"))
     if preferences.distinct and preferences.can_replace:  # else rows are left out when they are written
         found.append(unread_condition(DISTINCT, "distinct"))
@@ -148,6 +151,12 @@ def _chosen_rows(run: OpenRun) -> Condition:
 def _named_rows(run: OpenRun) -> Condition:
     sql = "exists (select 1 from named n where n.run = m.run and n.id = t.id)"
     return Condition("ids", "1" if run.spec.ids is None else sql, {})
+
+
+def _text_condition(run: OpenRun) -> Condition:
+    # With a tokenizer the record decides: it may have come after the files were indexed.
+    sql = "1" if run.known.tokenizer is not None else "t.content_kind <> 'token_ids'"
+    return Condition(HAS_TEXT, sql, {}, is_always_told=False)
 
 
 def _error_conditions(preferences: ExportPreferences) -> list[Condition]:

@@ -24,13 +24,13 @@ from .lines import format_of, lines
 from .preferences import ExportMode, ExportPreferences
 from .runs import Progress, TraceRunSpec, open_runs
 from .selection import Selection
+from .shortfall import counted_reasons
 from .summary import summary, to_json
 from .write import refuse_name, refuse_target, replacing_all, write_rows
 from .written import Written
 
 MOST_ATTEMPTS = 1000
 ROWS_LOOKED_INTO = 20  # by a preview: each costs the reading of its record, which may be far away or huge
-NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class TraceDataExporter:
         """Return the summary of the selection and its first rows. The notes are those of a whole export of few rows.
 
         Of many rows the records of the first are read, and notes that take the others say so. A record that proves to
-        be no training data is passed over, and the summary does not count that.
+        be no training data is passed over: a note tells it, and the counts do not.
         """
         from .picked_rows import written_rows
 
@@ -131,7 +131,10 @@ class TraceDataExporter:
                     first.append(row)
             met = deepcopy(written)  # without the next row, if there is one
             met.is_beginning = next(made, None) is not None
-            return summary(selection, looked_into=met), first
+            told = summary(selection, looked_into=met)
+            if refused := counted_reasons(met.rejected):
+                told["notes"].append(f"Left out when they were read for this preview: {refused}.")
+            return told, first
 
     def write_jsonl(self, output_path: str | os.PathLike[str]) -> ExportResult:
         """Write JSONL (`.gz` and `.zst` compressed) and a summary beside it, and return the counts.
@@ -157,7 +160,7 @@ class TraceDataExporter:
                 inputs = [name for name in given if isinstance(name, Path)]
                 refuse_target(target, (run.known.root for run in selection.runs), inputs)
             if not selection.count() and not allow_empty:
-                raise ExportError(" ".join(selection.notes) or NOTHING_LEFT)
+                raise ExportError(selection.why_none())
             return self._written(selection, path, summary_path, allow_empty)
 
     def _written(self, selection: Selection, path: Path, summary_path: Path, allow_empty: bool) -> ExportResult:
@@ -171,7 +174,7 @@ class TraceDataExporter:
             written.is_of_one_type = format_of(path) == "parquet"
             told = summary(selection, written)
             if not told["selected_count"] and not allow_empty:
-                raise ExportError(NOTHING_LEFT)
+                raise ExportError(selection.why_none())
             beside.write(to_json(told))
         return ExportResult(
             path, summary_path, told["selected_count"], told["available_count"], told["eligible_prompt_groups"],
@@ -182,7 +185,8 @@ class TraceDataExporter:
     def prepared(self) -> Iterator[PreparedExport]:
         """Give an export whose every record has been read once, so that what follows is sure to be whole.
 
-        That is for a browser, to which nothing can be taken back once it has been sent.
+        That is for a browser, to which nothing can be taken back once it has been sent. Raises ExportError where there
+        is nothing to write.
         """
         from .picked_rows import written_rows
 
@@ -191,6 +195,8 @@ class TraceDataExporter:
             for written in self._attempts(selection):
                 for _ in written_rows(selection, written, self.progress, "Checking records"):
                     pass
+            if not written.rows:
+                raise ExportError(selection.why_none())
             yield PreparedExport(selection, summary(selection, written), self.progress)
 
     @contextmanager

@@ -20,7 +20,7 @@ from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
-from .shortfall import asked, ways, why_empty, why_short
+from .shortfall import asked, counted_reasons, ways, why_empty, why_short
 from .stages import PAIRED, REJECTED
 from .unknown import refuse_unknown_envs, unknown_values
 
@@ -30,6 +30,7 @@ OUTCOMES = {
     Acceptance.CORRECT: ", the {} of them passed",
     Acceptance.INCORRECT: ", the {} of them failed",
 }
+NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
 LONGEST_NAME = 30  # of a run, beside the id of a trajectory
 
 
@@ -176,11 +177,20 @@ class Selection:
         outcome = "".join(OUTCOMES[Acceptance(one)].format(which) for which, one in asked.items())
         why = f": no prompt has two trajectories whose rewards differ{least}{outcome}" if in_pairs else ""
         told = f"There is no {what}{why}."
-        reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
-        if refused := ", ".join(f"{reason} ({count:,})" for reason, count in reasons):
+        if refused := self._refused():
             told = f"There is no {what}. What could be one was left out when it was read: {refused}."
         left = ", ".join(f"{step['stage']} {step['left']:,}" for step in self.funnel())
         return f"{told} Left after each step: {left}. {self._available()}"
+
+    def _refused(self) -> str:
+        reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
+        return counted_reasons(dict(reasons))
+
+    def why_none(self) -> str:
+        """Return why nothing is left to write, in sentences."""
+        refused = self._refused()
+        read = [f"Nothing is left: what the filters leave was left out when it was read: {refused}."] if refused else []
+        return " ".join([*self.notes, *read]) or NOTHING_LEFT
 
     def _available(self) -> str:
         return f"Available: {available_of(self)}."
@@ -204,7 +214,8 @@ class Selection:
         steps += [("reward known" if in_pairs else "accepted", accepted), ("difficulty", as_hard)]
         for place, condition in enumerate(self.conditions[self.runs[0].number]):
             dropped = self.value("select ifnull(sum(trajectories), 0) from stages where stage = ?", place)
-            steps.append((condition.stage, steps[-1][1] - dropped))
+            if dropped or condition.is_always_told:
+                steps.append((condition.stage, steps[-1][1] - dropped))
         in_row = 2 if in_pairs else 1
         last = PAIRED[Acceptance(self.preferences.acceptance)] if in_pairs else "per prompt"
         if in_pairs and (stage := REJECTED.get(Acceptance(self.preferences.rejected_outcome))):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..amounts import listed, plural
 from ..index.columns import quoted
-from .conditions import DISTINCT, LISTS, WELL_FORMED, column_of
+from .conditions import DISTINCT, HAS_TEXT, LISTS, WELL_FORMED, column_of
 from .filters import FieldFilter
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
 from .preferences import Acceptance, ExportMode, ExportPreferences
@@ -19,6 +19,7 @@ from .stages import PAIRED, REJECTED
 
 Funnel = Sequence[Mapping[str, Any]]  # its stages in their order: "stage", "left", "dropped"
 
+NEEDS_TOKENIZER = "token ids need their tokenizer; index the run again with --tokenizer PLACE"
 # What can be done about a condition that leaves nothing, where it follows from no value that a field has.
 ADVICE = {
     "reward known": "Without rewards there are no pairs.",
@@ -28,6 +29,7 @@ ADVICE = {
     "scored without an error": "An error came while each of them was scored: drop_scoring_errors drops them.",
     "not truncated": "A limit cut off each of them: drop_truncated drops them.",
     "effective": "None of them is known to have been part of a training batch: effective_only drops them.",
+    HAS_TEXT: f"None of them has text: {NEEDS_TOKENIZER}.",
 }
 # What can be done about the quotas that leave too few.
 QUOTAS = {
@@ -59,6 +61,18 @@ def why_empty(funnel: Funnel, scratch: Scratch, runs: Sequence[OpenRun], prefere
         rules = listed(dict.fromkeys(run.success_in_words for run in runs))
         told += f" What counts as a success: {rules}."
     return [f"{told} {ADVICE[stage]}" if stage in ADVICE else told]
+
+
+def without_text(funnel: Funnel) -> list[str]:
+    """Return a sentence on the trajectories without text, where others have one."""
+    dropped = next((step["dropped"] for step in funnel if step["stage"] == HAS_TEXT and step["left"]), 0)
+    verb = "has" if dropped == 1 else "have"
+    return [f"{plural(dropped, 'trajectory')} {verb} no text: {NEEDS_TOKENIZER}."] if dropped else []
+
+
+def counted_reasons(reasons: Mapping[str, int]) -> str:
+    """Return why records cannot be rows, each with how many of them; an empty text where there are none."""
+    return ", ".join(f"{reason} ({count:,})" for reason, count in sorted(reasons.items()))
 
 
 def asked(preferences: ExportPreferences) -> str:
@@ -124,7 +138,8 @@ def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
     ways = ["Ask for fewer", *(quotas[stage] for stage in stages if stage in quotas)]
     ways += [QUOTAS[DISTINCT]] if preferences.distinct and DISTINCT not in stages else []
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
-    ways += ["loosen a condition"] if any(stage not in QUOTAS for stage in stages) else []
+    ways += ["index the run again with --tokenizer PLACE, since token ids have no text"] if HAS_TEXT in stages else []
+    ways += ["loosen a condition"] if any(stage not in {*QUOTAS, HAS_TEXT} for stage in stages) else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
 
 

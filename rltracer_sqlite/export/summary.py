@@ -17,6 +17,7 @@ from .row_notes import row_notes
 from .runs import OpenRun
 from .selected import selected
 from .selection import Selection
+from .shortfall import without_text
 from .written import Written
 
 SELECTED = "from placed l join picks k on k.pick = l.pick"
@@ -41,8 +42,8 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "eligible_prompt_groups": selection.value("select count(distinct unit) from picks"),
             "observed_prompt_groups": selection.scratch.count("groups"),
             "available_of": available_of(selection),
-            "funnel": selection.funnel(),
-            "notes": [*selection.notes, *on_rows, *amiss],
+            "funnel": (funnel := selection.funnel()),
+            "notes": [*selection.notes, *without_text(funnel), *on_rows, *amiss],
             "row_notes": on_rows,
             "amiss": amiss,
             "windows": (windows := _windows(selection)),
