@@ -135,7 +135,7 @@ def test_token_ids_without_a_tokenizer_are_told(tmp_path: Path) -> None:
     write_lines(tmp_path / "run/token_exports/step_1/rank_0.jsonl", export_line(question()))
     first = index(tmp_path / "x.sqlite", tmp_path / "run").stdout
     needed = "  tokens: the text of 1 trajectory needs a tokenizer: --tokenizer "
-    assert f"{needed}PLACE, a tokenizer.json or its folder\n" in first
+    assert f"{needed}PATH, a tokenizer.json or its folder\n" in first
     own = write_tokenizer(tmp_path / "run/tokenizer")
     assert f"{needed}{own}\n" in index(tmp_path / "x.sqlite", tmp_path / "run").stdout
     with_text = index(tmp_path / "x.sqlite", tmp_path / "run", "--tokenizer", own)

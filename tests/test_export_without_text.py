@@ -16,8 +16,8 @@ from tests.layouts import append, message, trace
 from tests.table_answers import open_instruct
 from tests.token_layouts import micro_batch, question, write_bin, write_tokenizer
 
-NEEDED = "token ids need their tokenizer; index the run again with --tokenizer PLACE."
-NONE = f"Nothing is left: the condition has text is met by 0 of 2 trajectories. None of them has text: {NEEDED}"
+NEEDED = "token ids need their tokenizer; index the run again with --tokenizer PATH."
+NONE = f"Nothing is left: the condition has text is met by 0 of 2 trajectories. T{NEEDED[1:]}"
 
 
 def bins(root: Path) -> None:
@@ -105,7 +105,7 @@ def test_of_some_of_a_run_the_others_are_written_and_a_note_tells(mixed: Path, t
     short = sentence(rltracer("export", mixed, "--acceptance", "any", "--split", "any", "--dry-run", "--target", "2"))
     assert short == (
         "2 rows asked for, 1 available, of 1 prompt. Of 3 trajectories the condition has text leaves 1. Ask for fewer, "
-        "or index the run again with --tokenizer PLACE, since token ids have no text."
+        "or index the run again with --tokenizer PATH, since token ids have no text."
     )
 
 

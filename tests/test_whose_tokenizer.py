@@ -29,7 +29,7 @@ def test_indexing_says_how_many_need_a_tokenizer_and_whose(
     write(run)
     [line] = [one for one in indexed(run.with_name("x.sqlite"), run).stdout.splitlines() if "tokens:" in one]
     wanted = "  tokens: the text of 2 trajectories needs a tokenizer: --tokenizer "
-    assert line == f"{wanted}PLACE, a tokenizer.json or its folder{named}"
+    assert line == f"{wanted}PATH, a tokenizer.json or its folder{named}"
     own = write_tokenizer(run / "tokenizer")
     assert f"{wanted}{own}\n" in indexed(run.with_name("x.sqlite"), run).stdout
     assert "tokens:" not in indexed(run.with_name("x.sqlite"), run, "--tokenizer", own).stdout
@@ -53,6 +53,6 @@ def test_a_model_is_named_as_it_is_recorded_visible_and_bounded(tmp_path: Path, 
     (tmp_path / "run/run_metadata.jsonl").write_text(facts, encoding="ascii")
     done = indexed(tmp_path / "x.sqlite", tmp_path / "run")
     [line] = [one for one in done.stdout.splitlines() if "tokens:" in one]
-    assert line.endswith(f"PLACE, a tokenizer.json or its folder{told}")
+    assert line.endswith(f"PATH, a tokenizer.json or its folder{told}")
     [aside] = [one for one in done.stdout.splitlines() if "left aside:" in one]
     assert ("the rollouts need the tokenizer of" in aside) == bool(told)

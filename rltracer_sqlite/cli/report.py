@@ -157,7 +157,7 @@ def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
         return []
     own = next((place for name in OWN_TOKENIZERS if (place := Path(root) / name).is_file()), None)
     if count := count_without_text(connection, run_id):
-        some = f"PLACE, a tokenizer.json or its folder{_whose(connection, run_id)}"
+        some = f"PATH, a tokenizer.json or its folder{_whose(connection, run_id)}"
         needed = some if own is None else str(own.parent)
         return [f"  tokens: the text of {plural(count, 'trajectory')} needs a tokenizer: --tokenizer {needed}"]
     if own is not None:
@@ -168,7 +168,7 @@ def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
     # Tables of other systems are called parquet too, and hold text.
     if not {layout for (layout,) in layouts} & set(TOKEN_LAYOUTS) - {"parquet"}:
         return []
-    return ["  tokens: this run holds token ids; --tokenizer PLACE, a tokenizer.json or its folder, shows their text"]
+    return ["  tokens: this run holds token ids; --tokenizer PATH, a tokenizer.json or its folder, shows their text"]
 
 
 def _whose(connection: sqlite3.Connection, run_id: int) -> str:

@@ -19,7 +19,7 @@ from .stages import PAIRED, REJECTED
 
 Funnel = Sequence[Mapping[str, Any]]  # its stages in their order: "stage", "left", "dropped"
 
-NEEDS_TOKENIZER = "token ids need their tokenizer; index the run again with --tokenizer PLACE"
+NEEDS_TOKENIZER = "token ids need their tokenizer; index the run again with --tokenizer PATH"
 # What can be done about a condition that leaves nothing, where it follows from no value that a field has.
 ADVICE = {
     "reward known": "Without rewards there are no pairs.",
@@ -29,7 +29,7 @@ ADVICE = {
     "scored without an error": "An error came while each of them was scored: drop_scoring_errors drops them.",
     "not truncated": "A limit cut off each of them: drop_truncated drops them.",
     "effective": "None of them is known to have been part of a training batch: effective_only drops them.",
-    HAS_TEXT: f"None of them has text: {NEEDS_TOKENIZER}.",
+    HAS_TEXT: f"{NEEDS_TOKENIZER[0].upper()}{NEEDS_TOKENIZER[1:]}.",
 }
 # What can be done about the quotas that leave too few.
 QUOTAS = {
@@ -138,7 +138,7 @@ def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
     ways = ["Ask for fewer", *(quotas[stage] for stage in stages if stage in quotas)]
     ways += [QUOTAS[DISTINCT]] if preferences.distinct and DISTINCT not in stages else []
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
-    ways += ["index the run again with --tokenizer PLACE, since token ids have no text"] if HAS_TEXT in stages else []
+    ways += ["index the run again with --tokenizer PATH, since token ids have no text"] if HAS_TEXT in stages else []
     ways += ["loosen a condition"] if any(stage not in {*QUOTAS, HAS_TEXT} for stage in stages) else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
 

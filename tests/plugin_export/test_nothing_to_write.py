@@ -20,8 +20,8 @@ pytestmark = pytest.mark.asyncio
 PAGE = "/-/rltracer/run/export"
 PERSON = {"accept": "text/html"}
 TEXTLESS = (
-    "Nothing is left: the condition has text is met by 0 of 2 trajectories. None of them has text: token ids need "
-    "their tokenizer; index the run again with --tokenizer PLACE."
+    "Nothing is left: the condition has text is met by 0 of 2 trajectories. Token ids need "
+    "their tokenizer; index the run again with --tokenizer PATH."
 )
 UNNAMED = "Nothing is left: what the filters leave was left out when it was read: tool call without a name (1)."
 
