@@ -15,9 +15,8 @@ from rltracer_sqlite.search import (
     full_text_query,
     has_old_text,
     has_text,
-    text_coverage,
 )
-from rltracer_sqlite.search.tables import TEXT_TABLE
+from rltracer_sqlite.search.tables import TEXT_TABLE, Coverage, coverage_query
 from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .access import permitted_index
@@ -45,13 +44,14 @@ ORDERS = {
     "lowest reward": ("reward", False),
 }
 # What the form has fields for; other filters stand above the results and can be taken off there.
-FIELDS = ("success", "split", "step__gte", "step__lte")
+FIELDS = ("run_id", "success", "split", "step__gte", "step__lte")
 UNSCORED = ("success__isnull", "1")
 
 SPLITS = f"""
 select distinct ifnull(split, '{NOT_RECORDED}') as split from steps where split is not null or trajectories > 0
 order by steps.split is null, steps.split limit 50
 """
+RUNS = "select id, substr(name, 1, 200) as name from runs order by id desc limit 200"
 
 
 def routes() -> list[Route]:
@@ -68,8 +68,9 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
     columns = await attached.table_columns("trajectories")
     refuse_unknown_filters(request, "trajectories", columns, ("q", "start"))
     selection = _with_outcome(read_selection(request, "trajectories", columns))
-    [splits] = await answers(datasette, request, database, Query(SPLITS))
-    coverage = await ask(datasette, database, lambda c: text_coverage(c) if has_text(c) else None)
+    splits, runs = await answers(datasette, request, database, Query(SPLITS), Query(RUNS))
+    is_searchable = await ask(datasette, database, has_text)
+    coverage = await _coverage(datasette, request, database, selection) if is_searchable else None
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
         "trail": [(search_url(datasette, database), "search")],
@@ -78,17 +79,20 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
         "all_url": search_url(datasette, database),
         "query": text,
         "form_url": search_url(datasette, database),
-        "form": _form(selection, [row["split"] for row in splits.rows]),
+        "form": _form(
+            selection, [row["split"] for row in splits.rows], {str(row["id"]): str(row["name"]) for row in runs.rows}
+        ),
         "file": _file_name(attached),
+        "is_searchable": is_searchable,
         "coverage": coverage,
-        "is_old": coverage is None and await ask(datasette, database, has_old_text),
+        "is_old": not is_searchable and await ask(datasette, database, has_old_text),
         "problem": None,
         "results": None,
     }
     status = 200
-    if coverage is not None:
+    if is_searchable:
         await offer_search(datasette, database)
-    if text and coverage is not None:
+    if text and is_searchable:
         try:
             match = full_text_query(text)
         except QueryError as error:
@@ -96,6 +100,13 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
         else:
             context.update(await _results(datasette, request, database, selection, text, match, start))
     return await render(datasette, request, database, "search.html", context, status)
+
+
+async def _coverage(datasette: Datasette, request: Request, database: str, selection: Selection) -> Coverage | None:
+    """Return how many of the trajectories that pass the filters can be searched; None where counting took too long."""
+    where, parameters = selection.where()
+    [counted] = await answers(datasette, request, database, Query(coverage_query(where), parameters))
+    return Coverage.of(**counted.rows[0]) if counted.rows else None
 
 
 async def _results(
@@ -154,14 +165,18 @@ def _with_outcome(selection: Selection) -> Selection:
     return replace(selection, chosen=list(dict.fromkeys(pairs)))
 
 
-def _form(selection: Selection, splits: list[str]) -> dict[str, Any]:
+def _form(selection: Selection, splits: list[str], runs: dict[str, str]) -> dict[str, Any]:
     given = dict(map(written, selection.chosen))
+    if (run := given.get("run_id")) and run not in runs:
+        runs = {**runs, run: run}
     if (asked := given.get("split")) and asked not in splits:
         splits = [*splits, asked]
     outcome = {"success": "unscored"} if UNSCORED in selection.chosen else {}
-    others = [pair for pair in selection.chosen if written(pair)[0] not in FIELDS and pair != UNSCORED]
+    fields = FIELDS if len(runs) > 1 else FIELDS[1:]  # of an index with one run, its number stays as it is
+    others = [pair for pair in selection.chosen if written(pair)[0] not in fields and pair != UNSCORED]
     return {
         "given": {name: given.get(name, "") for name in FIELDS} | outcome,
+        "runs": list(runs.items()) if len(runs) > 1 else [],
         "splits": splits,
         "hidden": [*others, *selection.sorting],
     }

@@ -131,14 +131,14 @@ def _found(
 ) -> Iterator[Found]:
     """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
     from ..roots import Roots
-    from ..search import find, text_coverage
+    from ..search import find, searched
     from ..sources.base import SourceError
 
     errors = set()
     for row, hit in find(connection, Roots.for_database(database), query, scope, limit):
         errors.add(hit.error)
         yield row, hit
-    coverage = text_coverage(connection)
+    coverage = searched(connection, scope)
     if coverage.hides and errors:  # where nothing is found that is said of what was searched
         say(f"{coverage.said}.", err=True)
     if coverage.later:

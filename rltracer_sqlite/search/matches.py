@@ -14,11 +14,11 @@ from ..arguments import file_path, step_number, whole_number
 from ..index.database import open_index
 from ..reprs import short
 from ..runs import chosen_run
-from .found import count_found, find
+from .found import count_found, find, searched
 from .hits import Hit
 from .query import full_text_query
 from .scope import SearchScope, refuse_empty
-from .tables import open_searchable, text_coverage
+from .tables import open_searchable
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -72,10 +72,11 @@ class Match:
 class Matches(list[Match]):
     """The list that `search_text` returns: the newest of the trajectories that were found, up to the limit.
 
-    `total` is how many were found, listed or not. `unsearched` trajectories of the index could not be found, because
-    they came after the full text was brought up to date, or because their records could not be read then;
-    `without_text` have no text, such as token ids without a tokenizer; and the files of `gone` have vanished or
-    cannot be read any more, so that these cannot be opened, found or not.
+    `total` is how many were found, listed or not. Of the trajectories that were asked for, by run, steps, split,
+    environment and outcome, `unsearched` could not be found, because they came after the full text was brought up to
+    date, or because their records could not be read then; `without_text` have no text, such as token ids without a
+    tokenizer; and the files of `gone` have vanished or cannot be read any more, so that these cannot be opened, found
+    or not.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ def search_text(
         refuse_empty(connection, scope)
         found = [_match(path, *one) for one in find(connection, Roots.for_database(path), query, scope, most)]
         total = count_found(connection, query, scope) if len(found) == most else len(found)
-        coverage = text_coverage(connection)
+        coverage = searched(connection, scope)
         gone = coverage.gone + coverage.unopened
         return Matches(found, total, coverage.later, coverage.token_ids + coverage.empty, gone)
 

@@ -133,6 +133,13 @@ class Coverage(NamedTuple):
     gone: int = 0  # whose files had vanished, or could not be read, before they were read for their words
     unopened: int = 0  # that can be searched, and not opened: their files have vanished since, or cannot be read
 
+    @classmethod
+    def of(cls, read: int, total: int, token_ids: int, empty: int, gone: int, unopened: int) -> Coverage:
+        """Return what the row of `coverage_query` says."""
+        # An index that an earlier version refreshed may hold digests of trajectories that are no longer there. To look
+        # for each of them would be to read the whole table.
+        return cls(min(read, total) - token_ids - empty, total, token_ids, empty, gone, unopened)
+
     @property
     def later(self) -> int:
         """How many came after the full text was brought up to date, or could not be read."""
@@ -165,27 +172,29 @@ class Coverage(NamedTuple):
         return "".join(f"; {count:,} {'has' if count == 1 else 'have'} {reason}" for count, reason in parts if count)
 
 
+def coverage_query(where: str = "1") -> str:
+    """Return the query for the row that `Coverage.of` reads, of the trajectories that pass a condition."""
+    chosen = f"select count(*) from trajectories where {where}"
+    digest = f"(select digest from {DIGESTS} where trajectory_id = trajectories.id)"
+    # A list of numbers, since a join would have SQLite read all trajectories for a Bloom filter.
+    empty = f"{chosen} and trajectories.id in (select trajectory_id from {DIGESTS} where digest = {EMPTY})"
+    lost = f"{chosen} and gone = 1 and shard_id in (select id from shards where state in ('gone', 'unread'))"
+    return f"""
+        select
+            ({f"select count(*) from {DIGESTS}" if where == "1" else f"{chosen} and {digest} is not null"}) as read,
+            ({chosen}) as total,
+            ({empty} and content_kind = 'token_ids') as token_ids,
+            ({empty} and content_kind <> 'token_ids') as empty,
+            ({lost} and {digest} is null) as gone,
+            ({lost} and {digest} <> {EMPTY}) as unopened
+    """
+
+
 def text_coverage(
     connection: sqlite3.Connection, where: str = "1", parameters: Mapping[str, object] | None = None
 ) -> Coverage:
     """Return how many of the trajectories that pass a condition can be searched, and what is with the others."""
-    chosen = f"select count(*) from trajectories t where {where}"
-    digest = f"(select digest from {DIGESTS} where trajectory_id = t.id)"
-    # A list of numbers, since a join would have SQLite read all trajectories for a Bloom filter.
-    empty = f"{chosen} and t.id in (select trajectory_id from {DIGESTS} where digest = :empty)"
-    lost = f"{chosen} and t.gone = 1 and shard_id in (select id from shards where state in ('gone', 'unread'))"
-    read, total, ids, none, gone, unopened = connection.execute(
-        f"""
-        select
-            ({f"select count(*) from {DIGESTS}" if where == "1" else f"{chosen} and {digest} is not null"}),
-            ({chosen}), ({empty} and t.content_kind = 'token_ids'), ({empty} and t.content_kind <> 'token_ids'),
-            ({lost} and {digest} is null), ({lost} and {digest} <> :empty)
-        """,
-        {"empty": EMPTY, **(parameters or {})},
-    ).fetchone()
-    # An index that an earlier version refreshed may hold digests of trajectories that are no longer there. To look for
-    # each of them would be to read the whole table.
-    return Coverage(min(read, total) - ids - none, total, ids, none, gone, unopened)
+    return Coverage.of(*connection.execute(coverage_query(where), parameters or {}).fetchone())
 
 
 def text_of(connection: sqlite3.Connection) -> int:
