@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import Request, Response
 from markupsafe import Markup
 
+from rltracer_sqlite.amounts import MOST_RANGES, few
 from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, STEPS_AMISS, state_words
 from rltracer_sqlite.index.totals import COUNTED, TOTALS
 
@@ -31,7 +32,8 @@ RUNS_ON_A_PAGE = 100
 MOST_RULES = 8
 INFINITE = re.compile(r"(?<=[\[,])-?Inf(?=[],])")
 
-# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one.
+# A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one. Of
+# ranges of steps no more are asked for than are shown.
 RUNS = f"""
 with spans as (
     select
@@ -52,6 +54,17 @@ points as (
     from chosen where step is not null group by run_id, (step - first) * 60 / (last - first + 1)
 ),
 {TOTALS.strip()},
+ranges as (
+    select
+        run_id, min(step) as first, max(step) as last,
+        row_number() over (partition by run_id order by min(step)) as place,
+        count(*) over (partition by run_id) as among
+    from (
+        select run_id, step, step - row_number() over (partition by run_id order by step) as shift
+        from (select distinct run_id, step from steps where step is not null)
+    )
+    group by run_id, shift
+),
 files as (
     select run_id, {COUNTED_STATES.strip()} from shards s group by run_id
 )
@@ -68,6 +81,8 @@ select
         where run_id = r.id) as splits,
     {", ".join(f"ifnull({name}, 0) as {name}" for name in ("files", *COUNTS))},
     {STEPS_AMISS.format(schema="main").strip()},
+    (select json_group_array(json_array(first, last)) from ranges
+        where run_id = r.id and (place <= {MOST_RANGES} or place = among)) as ranges,
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve
 from runs r left join spans on spans.run_id = r.id left join files on files.run_id = r.id
 """
@@ -120,6 +135,7 @@ def described_run(datasette: Datasette, database: str, row: dict[str, Any]) -> d
         "url": run_url(datasette, database, row["id"]),
         "first_url": step_url(datasette, database, row["id"], row["first_step"]),
         "last_url": step_url(datasette, database, row["id"], row["last_step"]),
+        "ranges": few(sorted((first, last) for first, last in _listed(row["ranges"]))),
         "state": state_words(row),
         "rate": chosen.rate,
         "rate_bar": rate_bar(chosen.successes, chosen.scored, chosen.trajectories),

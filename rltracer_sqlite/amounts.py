@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MOST_RANGES = 10
 LIST_COLUMNS = 60
 LONGEST_NAME = 60  # of a split, in a sentence
 HISSING = ("ch", "s", "x")
+
+Range = tuple[int, int]  # the first and the last of steps that follow each other
 
 
 def plural(count: int, what: str) -> str:
@@ -37,14 +39,18 @@ def exactly(number: float) -> str:
 
 def ranges(steps: Iterable[int]) -> str:
     """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
-    found: list[list[int]] = []
+    found: list[tuple[int, int]] = []
     for step in sorted(steps):
         if found and step == found[-1][1] + 1:
-            found[-1][1] = step
+            found[-1] = (found[-1][0], step)
         else:
-            found.append([step, step])
-    told = [str(first) if first == last else f"{first}–{last}" for first, last in found]
-    return ", ".join(told if len(told) <= MOST_RANGES else [*told[: MOST_RANGES - 1], "…", told[-1]])
+            found.append((step, step))
+    return ", ".join("…" if one is None else "–".join(dict.fromkeys(map(str, one))) for one in few(found))
+
+
+def few(found: Sequence[Range]) -> list[Range | None]:
+    """Return ranges, of very many the first and the last with None between them."""
+    return [*found] if len(found) <= MOST_RANGES else [*found[: MOST_RANGES - 1], None, found[-1]]
 
 
 def shortened(text: str, most: int) -> str:

@@ -10,6 +10,7 @@ import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer.drawings import rate_bar, signed_bar, spark
+from rltracer_sqlite import list_runs
 from rltracer_sqlite.index.states import state_words
 from tests.commands import indexed, rltracer
 from tests.index_factory import make_index, new_index
@@ -35,8 +36,32 @@ def trajectories():
 async def test_every_run_is_a_row(datasette, path):
     rows = table_rows(await get(datasette, path), "runs")
     assert [row[0] for row in rows] == ["old prime-rl", "new prime-rl"]
-    assert rows[1][1:4] == ["0 – 2", "12", "6"]
+    assert rows[1][1:4] == ["0–2", "12", "6"]
     assert rows[1][4] == "0.500 train"
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([5], "5"),
+        ([1, 3], "1, 3"),
+        ([1, 2, 4, 999, 1000, None], "1–2, 4, 999–1000"),
+        (range(0, 20, 2), "0, 2, 4, 6, 8, 10, 12, 14, 16, 18"),
+        (range(0, 22, 2), "0, 2, 4, 6, 8, 10, 12, 14, 16, …, 20"),
+        (range(10, 1000, 2), "10, 12, 14, 16, 18, 20, 22, 24, 26, …, 998"),
+    ],
+    ids=["one", "two", "ranges", "ten", "eleven", "hundreds"],
+)
+async def test_steps_are_told_as_in_python_with_links_to_the_first_and_the_last(tmp_path, steps, said):
+    rows = [{"run": "gaps", "step": step, "split": split} for step in steps for split in ("train", "eval")]
+    database = make_index(tmp_path / "index.sqlite", [*rows, {"run": "other", "step": 2}])
+    page = await get(Datasette([str(database)]), PAGE)
+    assert {row[0].split()[0]: row[1] for row in table_rows(page, "runs")} == {"gaps": said, "other": "2"}
+    assert f", steps {said}" in repr(list_runs(database)[0])
+    known = [step for step in steps if step is not None]
+    for step in known:
+        address = f"/-/rltracer/index/step/1/{step}"
+        assert links(page, str(step)).count(address) == (step in (known[0], known[-1]))
 
 
 async def test_a_run_without_training_is_told_by_its_split(datasette):
