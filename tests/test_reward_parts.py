@@ -39,7 +39,7 @@ def told(database: Path, run: int = 1, path: str = "reward") -> str | None:
 
 PLACES = {
     "runs": (["runs"], f"success: {SUM}\n"),
-    "success": (["success"], f"summed: {SUM}: no split: 4 successes of 8 scored"),
+    "success": (["success"], f"summed: {SUM}: split not recorded: 4 successes of 8 scored"),
     "steps": (["inspect"], f"Success: {SUM}; all scored."),
     "a step": (["inspect", "--step", 1], f"Success: {SUM}; all scored."),
     "a prompt": (["inspect", "--prompt", 1], f"Success: {SUM}; all scored."),
@@ -205,6 +205,19 @@ def test_runs_names_the_environments_that_the_rule_says_nothing_of(tmp_path: Pat
     assert "; no trajectory" not in rltracer("runs", make_index(tmp_path / "y.sqlite", rows[:1])).stdout
 
 
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_what_a_rule_scores_stands_below_it_where_one_line_is_too_long_for_a_terminal(
+    tmp_path: Path, is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule, scores = "demo: reward >= 1:", "split not recorded: 1 success of 1 scored, pass rate 1.000; 0 unscored"
+    database = make_index(tmp_path / "x.sqlite", [{"split": None, "reward": 1.0}])
+    line = f"{rule} {scores}"
+    broken = f"{rule}\n  {scores}\n" if is_terminal else f"{line}\n"
+    for columns, said in ((len(line), f"{line}\n"), (len(line) - 1, broken)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert rltracer("success", database, is_terminal=is_terminal).stdout == said
+
+
 def test_runs_with_different_rewards_are_told_apart(tmp_path: Path) -> None:
     database = indexed_sum(tmp_path)
     index(database, write_swift(tmp_path / "one", {ACCURACY: [1.0]}))
@@ -219,6 +232,7 @@ def test_the_rule_that_is_offered_can_be_set_whatever_the_reward_is_called(tmp_p
     command = shlex.split(said.partition("as in:\n")[2])[1:]
     assert rltracer(*command).returncode == 0
     rule = f"rewards.{name}.score >= 1"
-    assert f"run: {rule}: no split: 2 successes of 4 scored" in rltracer("success", tmp_path / "x.sqlite").stdout
+    said = " ".join(rltracer("success", tmp_path / "x.sqlite").stdout.split())
+    assert f"run: {rule}: split not recorded: 2 successes of 4 scored" in said
     funnel = TraceDataExporter(tmp_path / "x.sqlite").inspect()
     assert funnel["success_of"] == f"{rule}; all scored"

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..amounts import plural
+from ..unrecorded import NOT_RECORDED
 from . import CONTEXT
 from .amiss import say_amiss
 from .chosen_runs import chosen_runs
+from .columns import screen_width, width_of
 from .places import FILE, refuse_swapped
-from .report import name_of
+from .report import name_of, writes_to_terminal
 from .say import say
 from .visible import in_line, json_line, printable
 
@@ -127,16 +129,16 @@ def _show(connection: sqlite3.Connection, run_id: int, as_json: bool) -> str | N
 
 
 def _state(rule: dict[str, Any], splits: list[dict[str, Any]], parts: RewardParts | None) -> str:
-    """Return the rule of a run and what it scores of each split; in one line where there is one split."""
+    """Return the rule of a run and what it scores of each split, of one split in a line if it fits."""
     from ..reward_parts import rule_in_words
 
     said = in_line(f"{rule['run']}: {rule_in_words(rule['success'], parts)}")
-    told = [f"{one['split'] or 'no split'}: {_counts(one)}" for one in splits if one["trajectories"]]
+    told = [f"{one['split'] or f'split {NOT_RECORDED}'}: {_counts(one)}" for one in splits if one["trajectories"]]
     if len(told) > MOST_SPLITS:
         told = [*told[:MOST_SPLITS], f"and {plural(len(told) - MOST_SPLITS, 'more split')}"]
-    if len(told) > 1:
-        return "\n  ".join([f"{said}:", *told])
-    return f"{said}: {told[0] if told else 'no trajectory'}"
+    line = f"{said}: {told[0] if told else 'no trajectory'}"
+    is_too_long = writes_to_terminal() and width_of(line) > screen_width()
+    return "\n  ".join([f"{said}:", *told]) if len(told) > 1 or (told and is_too_long) else line
 
 
 def _counts(split: dict[str, Any]) -> str:
