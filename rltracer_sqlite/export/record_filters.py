@@ -21,7 +21,10 @@ def examine_records(
     filters: Sequence[FieldFilter],
     progress: Progress | None = None,
 ) -> dict[str, bool]:
-    """Note in `unfit` what these filters rule out; return for each path that must have a value whether one has."""
+    """Note in `unfit` what these filters rule out; return for each of their paths whether a record has a value there.
+
+    Nothing is told where no record is left to be read.
+    """
     _, condition, values = staged(scratch, run, found)
     values = {**parameters(run, preferences), **values}
     where = f"where m.run = :number and g.fits and {accepted(preferences)} and {condition}"
@@ -29,7 +32,7 @@ def examine_records(
     question = f"select {LOCATED} {CANDIDATES} {shards} {where} order by {FILE_ORDER}"
     cursor = scratch.copied("candidates", Located._fields, question, run, values)
     total = scratch.count("candidates")
-    seen = {one.path: total == 0 for one in filters if not one.include_missing}
+    seen = dict.fromkeys((one.path for one in filters), False) if total else {}
 
     def unfit() -> Iterator[tuple[int, str, int]]:
         rows: Iterator[Placed] = ((Located(*row), None) for row in cursor)

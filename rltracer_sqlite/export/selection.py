@@ -22,7 +22,7 @@ from .scope import count_accepted, find_groups
 from .scratch import Scratch
 from .shortfall import asked, counted_reasons, ways, why_empty, why_short
 from .stages import PAIRED, REJECTED
-from .unknown import refuse_unknown_envs, unknown_values
+from .unknown import recorded_paths, refuse_unknown_envs, unknown_values, without_value
 
 # What the better one of two trajectories has to be as well, and the worse one.
 OUTCOMES = {
@@ -51,6 +51,7 @@ class Selection:
         self.conditions: dict[int, list[Condition]] = {}
         self.accepted: list[tuple[int, int, int, int]] = []  # of each run: available, scored, accepted, and as hard
         self.notes: list[str] = []  # sentences about what is not there, and what is instead
+        self.unvalued: list[str] = []  # sentences about filters that keep what has no value, where nothing has one
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
 
     def __enter__(self) -> Selection:
@@ -99,30 +100,27 @@ class Selection:
                 rank_candidates(self.scratch, run, preferences, self.conditions[run.number], self.progress)
 
     def _examine(self) -> None:
-        """Read the records that are left for the filters that no index answers."""
+        """Read the records that are left for the filters that no index answers, and note which paths have no value."""
         known: dict[str, bool] = {}
+        read: dict[str, None] = {}
         for run in self.runs:
             with self.scratch.index_errors(run):
                 connection = self.scratch.attach(run)
                 unread = [one for one in self.preferences.field_filters if column_of(connection, one.path) is None]
+                seen = recorded_paths(self.scratch, run, self.preferences.field_filters)
                 if unread:
                     found = self.conditions[run.number]
-                    seen = examine_records(self.scratch, run, self.preferences, found, unread, self.progress)
-                    for path, recorded in seen.items():
-                        known[path] = known.get(path, False) or recorded
-        missing = [path for path, recorded in known.items() if not recorded]
-        if missing:
-            raise ExportError(
-                f"No record that the other conditions leave has a value at {missing[0]}. {self._similar(missing[0])}"
-            )
-
-    def _similar(self, path: str) -> str:
-        from difflib import get_close_matches
-
-        connection = self.scratch.attach(self.runs[0])
-        recorded = [row[0] for row in connection.execute("select path from source.fields order by path")]
-        similar = get_close_matches(path, recorded, n=3)
-        return f"Similar: {', '.join(similar)}." if similar else "The table fields of the index lists what is recorded."
+                    seen |= examine_records(self.scratch, run, self.preferences, found, unread, self.progress)
+                    read |= dict.fromkeys(one.path for one in unread)
+            for path, recorded in seen.items():
+                known[path] = known.get(path, False) or recorded
+        needed = {one.path for one in self.preferences.field_filters if not one.include_missing}
+        for path in [path for path, recorded in known.items() if not recorded]:
+            said = without_value(self.scratch, self.runs, path, path in read)
+            if path not in needed:
+                self.unvalued.append(said)
+            elif path in read:  # else the condition that leaves nothing says so
+                raise ExportError(said)
 
     def _choose(self) -> None:
         self.rank(self.preferences)

@@ -32,7 +32,7 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
     # Sums of what an index holds may be beyond any number.
     with selection.scratch.index_errors(selection.runs[0]):
         amiss, chosen = _amiss(selection), selected(selection)
-        on_rows = row_notes(preferences, chosen, written or looked_into)
+        on_rows = [*selection.unvalued, *row_notes(preferences, chosen, written or looked_into)]
         told: dict[str, Any] = {
             "preferences": {**preferences.as_json(), "effective_per_prompt": preferences.quota},
             "runs": _runs(selection, written),

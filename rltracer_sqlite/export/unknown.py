@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ..amounts import listed, plural
 from ..index.columns import quoted
 from ..index.contents import names_of
-from ..similar import did_you_mean
-from .conditions import LISTS, column_of
+from ..similar import LONGEST_COMPARED, did_you_mean
+from .conditions import COLUMNS, LISTS, column_of
 from .errors import ExportError
 from .filters import FieldFilter
 from .runs import OpenRun
@@ -51,6 +51,35 @@ def unknown_values(scratch: Scratch, runs: Sequence[OpenRun], filters: Sequence[
                 hint = did_you_mean(unknown, _known(scratch, runs, one))
                 said.append(f"No trajectory has {one.path} {' or '.join(unknown)}.{hint}")
     return said
+
+
+def recorded_paths(scratch: Scratch, run: OpenRun, filters: Sequence[FieldFilter]) -> dict[str, bool]:
+    """Return for each path of a filter that is a column of a run's index whether a record of the run has a value."""
+    found = {}
+    for one in filters:
+        if (column := _column(scratch, run, one)) is not None:
+            sql = f"select 1 from source.trajectories t where t.run_id = ? and {quoted(column)} is not null limit 1"
+            with scratch.index_errors(run):
+                found[one.path] = scratch.attach(run).execute(sql, (run.id,)).fetchone() is not None
+    return found
+
+
+def without_value(scratch: Scratch, runs: Sequence[OpenRun], path: str, is_read: bool) -> str:
+    """Return the sentence on a path at which no record has a value, with the names that are spelt like it.
+
+    `is_read`: only reading the records has told, which is done of those that the other conditions leave.
+    """
+    if not is_read:
+        return f"No record has a value at {path}."
+    from difflib import get_close_matches  # only a slip pays for it
+
+    known: dict[str, None] = {}
+    for run in runs:
+        with scratch.index_errors(run):
+            known |= dict.fromkeys(row[0] for row in scratch.attach(run).execute("select path from source.fields"))
+    similar = get_close_matches(path[:LONGEST_COMPARED], sorted({*known, *COLUMNS} - {path}), n=3)
+    hint = f"Similar: {', '.join(similar)}." if similar else "The table fields of the index lists what is recorded."
+    return f"No record that the other conditions leave has a value at {path}. {hint}"
 
 
 def names(one: FieldFilter) -> list[str]:
