@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
+from rltracer_sqlite.amounts import shortened_name
 from rltracer_sqlite.search import (
     NEWEST_FIRST,
     QueryError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 RESULTS_ON_A_PAGE = 20
 LONGEST_SHOWN = 200  # characters of a search in the title
+LONGEST_NAME = 60  # of a run
 ORDERS = {
     "newest": None,
     "oldest": ("id", False),
@@ -51,7 +53,7 @@ SPLITS = f"""
 select distinct ifnull(split, '{NOT_RECORDED}') as split from steps where split is not null or trajectories > 0
 order by steps.split is null, steps.split limit 50
 """
-RUNS = "select id, substr(name, 1, 200) as name from runs order by id desc limit 200"
+RUNS = "select id, name from runs order by id desc limit 200"
 
 
 def routes() -> list[Route]:
@@ -176,7 +178,7 @@ def _form(selection: Selection, splits: list[str], runs: dict[str, str]) -> dict
     others = [pair for pair in selection.chosen if written(pair)[0] not in fields and pair != UNSCORED]
     return {
         "given": {name: given.get(name, "") for name in FIELDS} | outcome,
-        "runs": list(runs.items()) if len(runs) > 1 else [],
+        "runs": [(run, shortened_name(name, LONGEST_NAME)) for run, name in runs.items()] if len(runs) > 1 else [],
         "splits": splits,
         "hidden": [*others, *selection.sorting],
     }
