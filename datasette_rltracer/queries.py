@@ -26,7 +26,14 @@ PARAMETER = re.compile(r":(\w+)")
 OF_A_FILTER = ("malformed JSON", "LIKE or GLOB pattern too complex")
 
 LONGEST_TEXT = 4_000  # characters
-AS_JSON = {"curve", "splits", "ranges", "files_with_problems", "steps_amiss"}  # made by our own queries, of whole lists
+AS_JSON = {
+    "curve",
+    "splits",
+    "ranges",
+    "error_steps",
+    "files_with_problems",
+    "steps_amiss",
+}  # made by our own queries, of whole lists
 
 
 @dataclass(frozen=True)

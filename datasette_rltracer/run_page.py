@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
+from rltracer_sqlite.amounts import few, in_ranges
 from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.states import COMPLETE, by_step, left_aside, state_words, step_amiss, step_marks
@@ -241,6 +242,7 @@ def _error(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -
     return {
         **row,
         "url": table_url(datasette, database, "trajectories", run_id=run, error_type=row["error_type"]),
+        "ranges": few(in_ranges(step for step in json.loads(row["error_steps"]) if step is not None)),
         "first_url": step_url(datasette, database, run, row["first_step"]),
         "last_url": step_url(datasette, database, run, row["last_step"]),
     }

@@ -83,7 +83,8 @@ order by l.trajectories desc, l.env, l.split
 # the column away as well, the number has to be cast.
 ERRORS = """
 select
-    error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step, count(*) over () as listed
+    error_type, count(*) as trajectories, min(step) as first_step, max(step) as last_step,
+    json_group_array(distinct step) as error_steps, count(*) over () as listed
 from trajectories where +run_id = cast(:run_id as integer) and error_type > ''
 group by error_type order by count(*) desc, error_type limit {most}
 """

@@ -39,13 +39,19 @@ def exactly(number: float) -> str:
 
 def ranges(steps: Iterable[int]) -> str:
     """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
-    found: list[tuple[int, int]] = []
+    told = ("…" if one is None else "–".join(dict.fromkeys(map(str, one))) for one in few(in_ranges(steps)))
+    return ", ".join(told)
+
+
+def in_ranges(steps: Iterable[int]) -> list[Range]:
+    """Return steps as ranges of those that follow each other."""
+    found: list[Range] = []
     for step in sorted(steps):
         if found and step == found[-1][1] + 1:
             found[-1] = (found[-1][0], step)
         else:
             found.append((step, step))
-    return ", ".join("…" if one is None else "–".join(dict.fromkeys(map(str, one))) for one in few(found))
+    return found
 
 
 def few(found: Sequence[Range]) -> list[Range | None]:

@@ -56,6 +56,23 @@ async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):
     assert len(await table_rows_of(datasette, address)) == 4
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [([1, 3, 3, None], "1, 3"), ([5, 4, 9], "4–5, 9"), (range(0, 6000, 2), "0, 2, 4, 6, 8, 10, 12, 14, 16, …, 5998")],
+    ids=["two", "ranges", "thousands"],
+)
+async def test_steps_of_an_error_are_those_that_have_it(tmp_path, steps, said):
+    rows = [{"step": step, "ok": 0, "error_type": "SandboxError"} for step in steps]
+    database = make_index(tmp_path / "index.sqlite", rows)
+    page = await get(Datasette([str(database)]), PAGE)
+    assert table_rows(page, "errors") == [["SandboxError", f"{len(rows):,}", said]]
+    known = sorted({step for step in steps if step is not None})
+    errors = page[page.index('id="errors"') :]
+    assert [links(errors, str(step))[0] for step in (known[0], known[-1])] == [
+        f"/-/rltracer/index/step/1/{step}" for step in (known[0], known[-1])
+    ]
+
+
 async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
     rows = [{"step": None, "prompt": f"p{number}", "reward": float(number)} for number in range(2)]
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
