@@ -102,14 +102,14 @@ def partly_passed(tmp_path: Path, names: tuple[str, str] = ("accuracy", "format"
     ("preferences", "said"),
     [
         ({}, "Of 3 selected trajectories that passed by reward >= 1 (the sum of accuracy and format), 2 have 0 or less "
-             "in one of them (trajectories 2, 4): accuracy 1, format 1; the field filter rewards.accuracy.score>=1 "
-             "leaves those of accuracy out."),
+             "in one of them (trajectories 2, 4): accuracy in 1, format in 1; the field filter "
+             "rewards.accuracy.score>=1 leaves those of accuracy out."),
         ({"field_filters": (FieldFilter("rewards.format.score", 1),)},
          "Of 2 selected trajectories that passed by reward >= 1 (the sum of accuracy and format), 1 has 0 or less in "
-         "one of them (trajectory 2): accuracy 1; the field filter rewards.accuracy.score>=1 leaves such out."),
+         "one of them (trajectory 2): accuracy in 1; the field filter rewards.accuracy.score>=1 leaves such out."),
         ({"mode": "preference", "field_filters": (FieldFilter("rewards.accuracy.score", maximum=0),)},
          "Of 1 chosen answer that passed by reward >= 1 (the sum of accuracy and format), 1 has 0 or less in one of "
-         "them (trajectory 2): accuracy 1; the"),
+         "them (trajectory 2): accuracy in 1; the"),
         ({"mode": "rl", "acceptance": "correct", "rl_from_trace": True, "seed": 1},
          "Of 1 selected trajectory that passed by reward >= 1 (the sum of accuracy and format), 1 has"),
         ({"acceptance": "incorrect"}, None),
@@ -128,8 +128,8 @@ def test_what_passed_by_a_sum_without_one_of_its_rewards_is_told(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Format Reward", ": Format Reward 1, format 1; --field 'rewards.Format Reward.score>=1' leaves those of"),
-        ("it's", ": it's 1, format 1.\n"),
+        ("Format Reward", ": Format Reward in 1, format in 1; --field 'rewards.Format Reward.score>=1' leaves those"),
+        ("it's", ": it's in 1, format in 1.\n"),
     ],
 )
 def test_the_filter_of_a_note_can_be_given(tmp_path: Path, name: str, said: str) -> None:

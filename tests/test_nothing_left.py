@@ -113,7 +113,7 @@ def test_a_target_of_pairs_counts_the_two_of_each(tmp_path: Path) -> None:
     line = ["export", database, "--dry-run", "--mode", "preference", "--acceptance", "any", "--target", "3"]
     assert sentence(rltracer(*line, "--margin", "0.3")) == (
         "3 pairs asked for, 2 available, of 1 prompt. Of 5 trajectories the condition in a pair leaves 4. "
-        "Ask for fewer, raise --per-prompt, or lower --margin."
+        "There are no more: ask for fewer."
     )
 
 

@@ -242,6 +242,21 @@ def test_no_unfinished_output_is_a_side_of_a_pair_and_rows_of_outputs_are_told(t
     assert row["rejected"][-1]["content"] == "said 1.1"
 
 
+def test_a_target_says_which_pairs_only_reading_leaves_out(tmp_path: Path) -> None:
+    lines = [output(n, 0, float(n % 2)) for n in range(3)]
+    write_lines(tmp_path / "run/1.jsonl", *lines, output(3, 0, 1.0), output(3, 1, 1.0))
+    pairs = ("export", tmp_path / "run", "--mode", "preference", "--target", "2")
+    note = "or the last output of a rollout begins with another, the pair is left out when it is read"
+    assert note in rltracer(*pairs, "--dry-run").stderr
+    done = rltracer(*pairs, "-o", tmp_path / "pairs.jsonl")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "Error: 2 pairs asked for, 1 available, of 1 prompt. Left out when they were read: the last output of a "
+        "rollout of several begins with another prompt (1). "
+    )
+    assert done.stderr.rstrip().endswith("then in a pair (chosen passed) 2. Ask for fewer.")
+
+
 def test_a_rollout_is_shown_with_its_outputs(tmp_path: Path) -> None:
     write_lines(tmp_path / "run/1.jsonl", *ROLLOUTS)
     index(tmp_path / "x.sqlite", tmp_path / "run")

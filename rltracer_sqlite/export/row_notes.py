@@ -12,6 +12,9 @@ from .selected import Partly, Selected
 from .written import Written
 
 ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
+UNREAD_BRANCHES = (
+    "; where none does, or the last output of a rollout begins with another, the pair is left out when it is read"
+)
 LONGEST_ROLE, LONGEST_PATH = 30, 100  # characters
 
 
@@ -78,7 +81,7 @@ def _on_parts_of_rule(rule: str, partly: Partly, in_pairs: bool) -> str:
     passed = plural(partly.passed, "chosen answer" if in_pairs else "selected trajectory")
     names = dict(zip(partly.parts.paths, partly.parts.names, strict=True))
     paths = [path for path in names if partly.by_part[path]]  # as recorded
-    each = listed(f"{shortened(names[path], NAME_COLUMNS)} {partly.by_part[path]:,}" for path in paths)
+    each = listed(f"{shortened(names[path], NAME_COLUMNS)} in {partly.by_part[path]:,}" for path in paths)
     has = "has" if met.count == 1 else "have"
     told = f"Of {passed} that passed by {rule}, {met.count:,} {has} 0 or less in one of them{met.where}: {each}"
     if partly.threshold <= 0 or not _can_be_asked_for(paths[0]):
@@ -98,7 +101,8 @@ def _on_branches(selected: Selected, in_pairs: bool, written: Written | None) ->
         return ""
     if in_pairs:
         holds = f"{plural(met.count, 'pair')} {'holds' if met.count == 1 else 'hold'}"
-        return f"{holds} one branch of several{met.where}: the last that begins with the prompt.{ONE_OF_SEVERAL}"
+        last = f"the last that begins with the prompt{UNREAD_BRANCHES if written is None else ''}"
+        return f"{holds} one branch of several{met.where}: {last}.{ONE_OF_SEVERAL}"
     of_each = f"{plural(met.count, 'trajectory')} of several branches{met.where}"
     if written is None:
         return f"Selected {of_each}: each branch with an answer is a row.{ONE_OF_SEVERAL}"

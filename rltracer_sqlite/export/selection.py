@@ -131,23 +131,28 @@ class Selection:
             self.across = place_picks(self.scratch, self.preferences)
         if self.count() < (self.preferences.target_count or 0):
             available = f" {self._available()}" if beside(self) else ""
-            enough = [] if self.preferences.distinct else self._enough()  # of more rows it is not known what they say
-            raise ExportError(why_short(self.funnel(), self.scratch, self.preferences, enough) + available)
+            # Of more rows it is not known what they say, and so not how many of them differ.
+            enough, most = ([], None) if self.preferences.distinct else self._enough()
+            told = why_short(self.funnel(), self.scratch, self.preferences, enough, most, self._refused())
+            raise ExportError(told + available)
 
-    def _enough(self) -> list[tuple[str, int]]:
-        """Return the ways to meet the target by one change, or else by as few as it takes, with how many there are."""
+    def _enough(self) -> tuple[list[tuple[str, int]], int]:
+        """Return the ways to meet the target, each with how many there are then, and how many all ways together give.
+
+        They are those of one change, or else of as few as it takes.
+        """
         wanted, found = self.preferences.target_count or 0, ways(self.preferences)
         alone = [(way, self._count_with(changed)) for way, changed in found.items()]
         if enough := [(way, count) for way, count in alone if count >= wanted]:
-            return enough
-        count = self._count_with(_together(found)) if len(found) > 1 else 0
+            return enough, max(count for _, count in enough)
+        most = count = self._count_with(_together(found)) if len(found) > 1 else max((n for _, n in alone), default=0)
         if count < wanted:
-            return []
+            return [], most
         for way in reversed([*found]):
             others = {one: changed for one, changed in found.items() if one != way}
             if (left := self._count_with(_together(others))) >= wanted:
                 found, count = others, left
-        return [(" and ".join(found), count)]
+        return [(" and ".join(found), count)], most
 
     def _count_with(self, changed: dict[str, Any]) -> int:
         preferences = replace(self.preferences, target_count=None, **changed)

@@ -40,6 +40,7 @@ QUOTAS = {
     OVER_WINDOWS: "raise global_per_prompt",
     UNIQUE: "leave out unique_prompts",
 }
+NO_MORE = "There are no more: ask for fewer."
 MOST_VALUES = 1000  # of a field; a sentence names the first few
 MOST_NUMBERS = 8  # that are named; of more numbers the least and the greatest are
 LONGEST_VALUE = 60  # characters
@@ -108,21 +109,31 @@ def _short(funnel: Funnel, preferences: ExportPreferences) -> list[Mapping[str, 
 
 
 def why_short(
-    funnel: Funnel, scratch: Scratch, preferences: ExportPreferences, enough: Sequence[tuple[str, int]] = ()
+    funnel: Funnel,
+    scratch: Scratch,
+    preferences: ExportPreferences,
+    enough: Sequence[tuple[str, int]] = (),
+    most: int | None = None,
+    refused: str = "",
 ) -> str:
     """Return sentences on a target that cannot be met: what there is, the conditions that leave too few, and advice.
 
-    `enough` are ways to meet it, each with how many there are then.
+    `enough` are ways to meet it, each with how many there are then; `most` is what all that is tried gives together,
+    and `refused` why records that were read cannot be rows.
     """
     prompts = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
-    told = f"{asked(preferences)}, {scratch.count('placed'):,} available, of {plural(prompts, 'prompt')}. "
+    available = scratch.count("placed")
+    told = f"{asked(preferences)}, {available:,} available, of {plural(prompts, 'prompt')}. "
+    told += f"Left out when they were read: {refused}. " if refused else ""
     short = _short(funnel, preferences)
     if not short:
-        return f"{told}There are no more: ask for fewer."
+        return f"{told}{NO_MORE}"
     first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
     left = [f"{step['stage']}{' leaves' * (not place)} {step['left']:,}" for place, step in enumerate(short)]
     stages = [step["stage"] for step in short]
-    advice = _advice(stages, preferences)
+    if most is not None and most <= available:  # no quota is to blame
+        stages = [stage for stage in stages if stage not in QUOTAS]
+    advice = _advice(stages, preferences) if stages else NO_MORE
     if enough:
         each = [f"{way} ({count:,})" for way, count in enough]
         with_each = " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
@@ -139,7 +150,7 @@ def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
     ways += [QUOTAS[DISTINCT]] if preferences.distinct and DISTINCT not in stages else []
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
     ways += ["index the run again with --tokenizer PATH, since token ids have no text"] if HAS_TEXT in stages else []
-    ways += ["loosen a condition"] if any(stage not in {*QUOTAS, HAS_TEXT} for stage in stages) else []
+    ways += ["loosen a condition"] if any(stage not in {*QUOTAS, HAS_TEXT, WELL_FORMED} for stage in stages) else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
 
 
