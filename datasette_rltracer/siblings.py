@@ -1,4 +1,4 @@
-"""The trajectories beside one: those of its prompt group and of its episode, as the index knows them."""
+"""The trajectories beside one: those of its prompt group, as the index knows them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from rltracer_sqlite.index.queries import prompt_of_trajectory
 
 MOST_SIBLINGS = 256
-MOST_TRACES = 50
 
 BEST_FIRST = "reward is null, reward desc, id"  # the usual order of a group; the worst is the last that has a reward
 ENDS = """
@@ -42,25 +41,6 @@ class Group:
     best: int | None = None  # the trajectory with the highest reward; none where all rewards are equal
     worst: int | None = None
     prompt: int | None = None  # the number of their prompt
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One trajectory of an episode."""
-
-    id: int
-    agent: str | None
-    success: int | None
-    reward: float | None
-    turns: int
-
-
-@dataclass(frozen=True)
-class Episode:
-    """The trajectories of an episode in the order of their record, as many as are shown, and how many there are."""
-
-    traces: list[Trace]
-    trajectories: int
 
 
 LISTED = """
@@ -103,26 +83,6 @@ def best_and_worst(connection: sqlite3.Connection, group: int | None) -> tuple[i
         f"select {ENDS}, max(reward) > min(reward) from trajectories where prompt_group_id = :group", {"group": group}
     ).fetchone()
     return (best, worst) if differ else (None, None)
-
-
-def episode_traces(connection: sqlite3.Connection, row: dict[str, Any]) -> Episode | None:
-    """Return the other trajectories of a row's episode, sub-agents among them; None where it has no others."""
-    if row["episode_id"] is None:
-        return None
-    place = (row["run_id"], row["episode_id"])
-    found = connection.execute(
-        """
-        select id, agent, success, reward, turns from trajectories where run_id = ? and episode_id = ?
-        order by shard_id, byte_offset, item, id limit ?
-        """,
-        (*place, MOST_TRACES),
-    ).fetchall()
-    if len(found) < 2:
-        return None
-    count = connection.execute(
-        "select count(*) from trajectories where run_id = ? and episode_id = ?", place
-    ).fetchone()[0]
-    return Episode([Trace(*trace) for trace in found], count)
 
 
 def trajectory_by_uid(connection: sqlite3.Connection, run: str, uid: str) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rltracer_sqlite.index.episodes import Episode
 from rltracer_sqlite.sources.numbering import numbered
 from rltracer_sqlite.tokens.templates import TOKEN_IDS
 from rltracer_sqlite.trajectory import Trajectory
@@ -21,7 +22,7 @@ from .lens import LensPage, may_have_tokens
 from .lens_kinds import LENS_NAMES
 from .raw_text import RawMessage, read_raw_page
 from .records import remarks_of
-from .siblings import Episode, Group
+from .siblings import Group
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import Request, Response
 
+from rltracer_sqlite.index.episodes import episode_traces
 from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.trajectory import Trajectory
 
@@ -29,7 +30,7 @@ from .missing import no_recorded_id, no_trajectory
 from .queries import answers, bounded
 from .records import LARGE_RECORD, LARGEST_RECORD, UNREADABLE, explained, load_for_page, room_for, roots_of
 from .selection import NO_NEIGHBOURS, in_words, neighbours
-from .siblings import episode_traces, prompt_group, trajectory_by_uid
+from .siblings import prompt_group, trajectory_by_uid
 from .stream import PatientResponse
 from .text import reindented
 from .trajectory_context import Found, reading_context, view_of

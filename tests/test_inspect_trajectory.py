@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import export_runs
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
+from tests.layouts import episode, message, trace
 from tests.small_runs import TRACES, make_run
 
 
@@ -65,3 +67,13 @@ def test_messages_and_bytes_are_numbered_as_on_the_page(demo: Path) -> None:
     assert f" bytes {offset:,} – {offset + length - 1:,} ── #1 " in " ".join(shown.split())
     assert shown.index("── #1 ") < shown.index("── #2 ")
     assert "── #0 " not in shown
+
+
+def test_the_agents_of_an_episode_lead_to_one_another(tmp_path: Path) -> None:
+    said = [message("user", "6 * 7?"), message("assistant", "42")]
+    alone, *both = (trace(said, agent=name) for name in ("agent", "solver", "judge\npassed"))
+    database = export_runs.indexed(tmp_path, {1: [episode([alone]), episode(both)]})
+    shown = [rltracer("inspect", database, "--trajectory", n).stdout.splitlines()[3] for n in (1, 2, 3)]
+    assert "episode" not in shown[0]
+    assert shown[1] == "agent solver · its episode has 2 trajectories: beside it judge␊passed 3"
+    assert shown[2] == "agent judge␊passed · its episode has 2 trajectories: beside it solver 2"

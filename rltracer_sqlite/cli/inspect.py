@@ -137,10 +137,12 @@ def _lists(asked: Inspection) -> Iterator[str]:
 
 
 def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iterator[str]:
+    from ..index.episodes import episode_traces
     from ..sources.base import LocatorError
     from .covered import rule_of
 
     row = {**_row(adapter, number), "rule": rule_of(adapter, in_brackets=True)}
+    row["episode"] = episode_traces(adapter.connection, row)
     try:
         loaded = adapter.load_trajectory(number)
     except LocatorError as error:

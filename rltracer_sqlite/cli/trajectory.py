@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import plural, shortened
+from ..amounts import listed, plural, shortened
 from ..outcomes import outcome
 from ..recorded_values import flat, value_text
 from .columns import cut, figure, screen_width, width_of, wrapped
@@ -14,6 +14,7 @@ from .offered import offered_lines
 from .visible import in_line, printable
 
 if TYPE_CHECKING:
+    from ..index.episodes import Episode
     from ..sources.base import LocatorError
     from ..trajectory import Trajectory
 
@@ -98,6 +99,17 @@ def _identity(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
         group = f"prompt {row['prompt_id']} · prompt group {row['prompt_group_id']}"
         yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}"
     yield f"{outcome(row['success'])} ({row['rule']})"
+    yield from _agents(row)
+
+
+def _agents(row: dict[str, Any]) -> Iterator[str]:
+    """Yield of which agent it is, and the other trajectories of its episode, where it has any."""
+    episode: Episode | None = row.get("episode")
+    if episode is None:
+        return
+    others = [f"{in_line(one.agent or 'no name')} {one.id}" for one in episode.traces if one.id != row["id"]]
+    count = plural(episode.trajectories, "trajectory")
+    yield f"agent {in_line(row['agent'] or 'not recorded')} · its episode has {count}: beside it {listed(others)}"
 
 
 def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) -> Iterator[str]:
