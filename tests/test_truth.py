@@ -120,3 +120,23 @@ def test_one_that_cannot_be_written_is_said_to_be_there() -> None:
 def test_a_task_of_another_shape_is_read_as_far_as_it_goes(task: Any) -> None:
     inside = isinstance(task, dict) and task["data"] == "text"
     assert recorded_truth(task, "beside") == ("42" if inside else "beside")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("gts", "NaN"), ("gts", "1e999"), ("gts", "9" * 5000), ("score", "NaN"), ("score", "-1e999"),
+        ("score", "9" * 400), ("score", "9" * 5000),
+    ],
+    ids=lambda value: value[:6],
+)  # fmt: skip
+def test_a_number_that_no_double_holds_is_told(tmp_path: Path, name: str, written: str) -> None:
+    values = {"gts": '"42"', "score": "1.0", name: written}
+    line = ", ".join(f'"{key}": {value}' for key, value in values.items())
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/1.jsonl").write_text(f'{{"input": "q", "output": "a", "step": 1, {line}}}\n', encoding="utf-8")
+    [trajectory] = loaded(tmp_path, tmp_path / "run")
+    assert trajectory.metadata["truth" if name == "gts" else "reward"] is None
+    [(reason,)] = rows(tmp_path / "x.sqlite", "select reason from problems")
+    assert "a number that is not finite, taken as missing" in reason
+    assert written == "NaN" or f"column {name}:" in reason

@@ -16,6 +16,7 @@ CHUNK_BYTES = 1 << 20  # small enough to stay in the cache of a core between bei
 FINISH_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 30
 MAX_DIGITS = 300  # what has more digits than a double can hold is no number of a rollout
+NOT_FINITE = "a number that is not finite, taken as missing"
 BYTE_ORDER_MARK = "\ufeff"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -122,7 +123,7 @@ def decode_leniently(line: bytes | bytearray) -> tuple[Any, str | None]:
     remarks: dict[str, None] = {}
 
     def missing(text: str) -> Any:
-        remarks["a number that is not finite, taken as missing"] = None
+        remarks[NOT_FINITE] = None
 
     def fraction(text: str) -> Any:
         return number if math.isfinite(number := float(text)) else missing(text)

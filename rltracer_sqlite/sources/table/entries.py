@@ -65,7 +65,7 @@ def _reading(
     ids = (tokens.ids[: tokens.prompt], tokens.ids[tokens.prompt :]) if tokens and is_ids else ([], [])
     completion = variant.completion if variant else shape.content.completion
     conversation = conversation_of(row, shape.content, completion, ids, tokenizer)
-    truth, example = values.get("truth"), _example(values.get("example"))
+    truth, example = values.truth(), _example(values.get("example"))
     entry = entry_of(shard, conversation.messages, *place[:4], truth=truth, example=example)
     if place.numbered:
         entry.uid = f"{shard.path}@{place.offset}.{place.line}" + ("" if place.item is None else f".{place.item}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from ..lines import NOT_FINITE
 from ..values import MAX_TEXT, integer_in_text, number
 from .mapping import Role, Shape
 from .rows import Row, json_text, kind_of
@@ -53,8 +54,26 @@ class RoleValues:
         finite = number(value)
         if finite is None and value is not None and not isinstance(value, float):
             column = role.columns[0] if role.columns else name
-            self.remarks.append(f"column {column}: expected a number, found {kind_of(value)}")
+            found = kind_of(value)
+            odd = NOT_FINITE if found == "number" else f"expected a number, found {found}"
+            self.remarks.append(f"column {column}: {odd}")
+        if value is None:
+            self._remark_on_numbers(role)
         return finite
+
+    def truth(self) -> Any:
+        """Return the expected answer as it is recorded, None where none is or it is a number beyond all range."""
+        role = self.shape.roles.get("truth")
+        value = self.resolve(role) if role else None
+        if role and value is None:
+            self._remark_on_numbers(role)
+        return value
+
+    def _remark_on_numbers(self, role: Role) -> None:
+        """Say of a number that its column holds and that is none of a double, such as 1e999, that it is not taken."""
+        for column in role.columns:
+            if column in self.row.cells and self.row.kind(column) == "number" and self.row.get(column) is None:
+                self.remarks.append(f"column {column}: {NOT_FINITE}")
 
     def number_at(self, name: str) -> float | None:
         role = self.shape.roles.get(name)
