@@ -93,7 +93,16 @@ def test_few_rounds_find_a_row_that_differs_among_many(tmp_path: Path, monkeypat
         assert sorted(answers(export(database, tmp_path / "o.jsonl", distinct=True, **limits))) == ["a", "b"]
     monkeypatch.setattr(search, "MOST_ROUNDS", 1)
     with pytest.raises(ExportError, match="Too many of the selected rows say the same as others"):
-        export(database, tmp_path / "o.jsonl", distinct=True)
+        export(database, tmp_path / "o.jsonl", distinct=True, target_count=2, per_prompt=None)
+
+
+def test_a_quota_of_repeats_without_end_is_written_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MOST_ROUNDS", 3)
+    database = indexed(tmp_path, {1: [*said("a" * 9), *said("x" * 9, passed=False)]})
+    done = rltracer("export", database, "--mode", "preference", "--distinct", "-o", tmp_path / "o.jsonl")
+    assert "Left out 1 row of the same content as one before.\nWrote 1 row to " in done.stdout
 
 
 def test_pairs_are_replaced_by_pairs_that_differ(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def replace_repeats(selection: Selection, rejected: Counter[str], progress: Prog
     """Leave in a selection only what gives a row of its own, as long as anything can take the places of others.
 
     What cannot be a row is ruled out as well, and counted in `rejected` by its reason. Raises ExportError where too
-    few are left for the target, LocatorError where a file has changed.
+    few are left for the target, or too many repeat each other to look for others, LocatorError where a file has changed.
     """
     preferences = selection.preferences
     if not preferences.can_replace:
@@ -81,6 +81,8 @@ def replace_repeats(selection: Selection, rejected: Counter[str], progress: Prog
             if repeated and preferences.mode is ExportMode.SFT:
                 search.look_ahead(2 << min(turn, MOST_DOUBLED))
             selection.select_again()
+    if preferences.target_count is None:
+        return  # as many as a quota allows are asked for, and what still repeats others is left out when it is written
     raise ExportError("Too many of the selected rows say the same as others: distinct=True cannot replace them all.")
 
 
