@@ -19,6 +19,7 @@ from datasette.database import QueryInterrupted
 from datasette.utils import tilde_decode
 from datasette.utils.asgi import Base400, Request, Response
 
+from rltracer_sqlite.index.database import SCHEMA_VERSION
 from rltracer_sqlite.index.soundness import missing_structure, odd_values
 
 from .bounds import RETRY_SECONDS, Busy, TookTooLong, ask, gates
@@ -34,6 +35,7 @@ POLICY = (
 HEADERS = {"content-security-policy": POLICY, "referrer-policy": "same-origin", "x-content-type-options": "nosniff"}
 FAULTS = (sqlite3.Error, TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
+EARLIER = "This index was made by an earlier version"
 EXTREMES = ("integer overflow", "string or blob too big")  # what SQLite says of values that no sum or row can hold
 
 LONGEST_QUERY = 16_000  # characters after the question mark, which pages repeat
@@ -91,6 +93,8 @@ async def within(datasette: Datasette, database: str, answer: Awaitable[Response
         odd = str(error) if str(error) in EXTREMES else await _odd(datasette, database)
         if odd is None:
             raise
+        if odd.startswith(EARLIER):
+            raise Damaged(odd) from error
         raise Damaged(f"This index is damaged: {odd}. Make it again with rltracer-index --rebuild.") from error
 
 
@@ -116,7 +120,10 @@ async def _odd(datasette: Datasette, name: str) -> str | None:
 
 
 def _wrong(connection: sqlite3.Connection) -> str | None:
-    return missing_structure(connection) or odd_values(connection)
+    lost = missing_structure(connection)
+    if lost and connection.execute("pragma user_version").fetchone()[0] < SCHEMA_VERSION:
+        return f"{EARLIER}: {lost}. Whoever keeps it brings it up to date by indexing its run again."
+    return lost or odd_values(connection)
 
 
 def _state(path: str | None) -> FileStates:

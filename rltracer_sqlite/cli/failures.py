@@ -15,6 +15,8 @@ from ..errors import SourceError
 from ..index.database import IndexFileError, open_index
 from ..index.soundness import odd_values
 
+# An index of an earlier version lacks what was added since; the next indexing adds it, and keeps what is there.
+EARLIER = "The index lacks what this version reads ({}). Index its run again, which brings it up to date"
 # What SQLite says when the machine, and not the database, is at fault; nothing that was written before is lost.
 MACHINE = {
     "disk is full": "There is no room left to write to ({}). Make room and run this again: it goes on from here.",
@@ -68,5 +70,7 @@ def _explained_by_sqlite(error: str) -> str:
     for said, sentence in MACHINE.items():
         if said in error:
             return sentence.format(error)
+    if error.startswith("no such column"):
+        return f"{EARLIER.format(error)}; where that does not help, make it again with --rebuild."
     # A database that was damaged, or changed by hand; it can be made again from the files.
     return f"The index cannot be used: {error}. Make it again with --rebuild."

@@ -66,7 +66,7 @@ def replace_repeats(selection: Selection, rejected: Counter[str], progress: Prog
     """Leave in a selection only what gives a row of its own, as long as anything can take the places of others.
 
     What cannot be a row is ruled out as well, and counted in `rejected` by its reason. Raises ExportError where too
-    few are left for the target, or too many repeat each other to look for others, LocatorError where a file has changed.
+    few are left for the target, or too many repeat each other, LocatorError where a file has changed.
     """
     preferences = selection.preferences
     if not preferences.can_replace:
