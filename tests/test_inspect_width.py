@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.cli import COMMANDS
-from rltracer_sqlite.cli.columns import caption, width_of, wrapped
+from rltracer_sqlite.cli.columns import _columns, caption, width_of, wrapped
 from tests.commands import indexed, rltracer
 from tests.index_factory import make_index
 from tests.indexing import rows
@@ -149,3 +149,17 @@ def test_lines_fit_the_terminal(demo: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_lines_are_broken_by_their_columns(text: str, lines: list[str]) -> None:
     assert list(wrapped(text, 8)) == lines
+
+
+def test_breaking_a_long_line_looks_at_each_character_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, looked = "métric 0.5, " * 2_000, [0]
+
+    def counted(character: str) -> int:
+        looked[0] += 1
+        return _columns(character)
+
+    monkeypatch.setattr("rltracer_sqlite.cli.columns._columns", counted)
+    lines = list(wrapped(text, 80))
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).split() == text.split()
+    assert looked[0] < 2 * len(text)

@@ -79,8 +79,7 @@ def wrapped(text: str, width: int) -> Iterator[str]:
     """Yield the lines of a printable text, those that are wider than `width` broken, at a space where there is one."""
     for line in text.split("\n"):
         rest = line.expandtabs(8)
-        while width_of(rest) > width:
-            part = _beginning(rest, width)
+        while len(part := _beginning(rest, width)) < len(rest):
             # No break inside the indentation: it would give an empty line.
             space = part.rfind(" ")
             if rest[len(part)] != " " and space > len(part) - len(part.lstrip()):
