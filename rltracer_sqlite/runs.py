@@ -71,4 +71,4 @@ def chosen_run(index: Path, run: str | int | None) -> queries.Run:
         known = queries.runs(connection)
     if len(chosen := named_runs(known, run)) == 1:
         return chosen[0]
-    raise WhichRunError(which_run(known, run, index))
+    raise WhichRunError(which_run(known, run, index, "Give one as run=NAME." if run is None else ""))

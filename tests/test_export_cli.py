@@ -161,3 +161,8 @@ def test_every_option_has_help_and_is_documented(option: str) -> None:
 def test_a_dry_run_names_options_and_not_preferences(database: Path) -> None:
     output = run(database, "--dry-run", "--effective-only", code=0).output
     assert "part of a training batch: --effective-only drops them." in output
+
+
+def test_another_rule_is_set_by_another_command(database: Path) -> None:
+    said = run(database, "--dry-run", "--success", "reward >= 0.5", code=2).output
+    assert "What has passed is by the success rule of its run: rltracer success DB RUN --rule 'reward >= 1'" in said

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ..export.runs import TraceRunSpec
     from ..sources.places import Root
 
+OTHER_RULE = (
+    "What has passed is by the success rule of its run: rltracer success DB RUN --rule 'reward >= 1' changes it."
+)
 FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
 
 
@@ -148,6 +151,9 @@ FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
 @click.option(
     "--distinct", is_flag=True, help="Rows of the same content once; quotas and --target take others instead."
 )
+@click.option(
+    "--success", hidden=True, callback=lambda *given: _refuse_rule(given[-1]), expose_value=False, help=OTHER_RULE
+)
 @options.progress
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def command(
@@ -156,7 +162,7 @@ def command(
     """Write training data from indexed trajectories.
 
     DB is an index made by rltracer-index. RUN is a run's folder or URL; it is indexed into your cache folder first, the
-    asked steps only.
+    asked steps only. What has passed is by the success rule of its run, which rltracer success shows and changes.
 
     \b
     Examples:
@@ -184,6 +190,11 @@ def command(
     else:
         assert output is not None
         _write(exporter, specs, output, quiet)
+
+
+def _refuse_rule(rule: str | None) -> None:
+    if rule is not None:
+        raise click.UsageError(OTHER_RULE)
 
 
 def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, options: dict[str, Any]) -> None:

@@ -136,23 +136,23 @@ class Selection:
             told = why_short(self.funnel(), self.scratch, self.preferences, enough, most, self._refused())
             raise ExportError(told + available)
 
-    def _enough(self) -> tuple[list[tuple[str, int]], int]:
-        """Return the ways to meet the target, each with how many there are then, and how many all ways together give.
+    def _enough(self) -> tuple[list[tuple[str, int]], tuple[str, int]]:
+        """Return the ways to meet the target, and the one that gives most, each with how many there are then.
 
         They are those of one change, or else of as few as it takes.
         """
         wanted, found = self.preferences.target_count or 0, ways(self.preferences)
         alone = [(way, self._count_with(changed)) for way, changed in found.items()]
         if enough := [(way, count) for way, count in alone if count >= wanted]:
-            return enough, max(count for _, count in enough)
-        most = count = self._count_with(_together(found)) if len(found) > 1 else max((n for _, n in alone), default=0)
+            return enough, enough[0]
+        count = self._count_with(_together(found)) if len(found) > 1 else 0
         if count < wanted:
-            return [], most
+            return [], max([*alone, (" and ".join(found), count)], key=lambda one: one[1])
         for way in reversed([*found]):
             others = {one: changed for one, changed in found.items() if one != way}
             if (left := self._count_with(_together(others))) >= wanted:
                 found, count = others, left
-        return [(" and ".join(found), count)], most
+        return [(" and ".join(found), count)], (" and ".join(found), count)
 
     def _count_with(self, changed: dict[str, Any]) -> int:
         preferences = replace(self.preferences, target_count=None, **changed)

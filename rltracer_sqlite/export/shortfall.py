@@ -113,13 +113,13 @@ def why_short(
     scratch: Scratch,
     preferences: ExportPreferences,
     enough: Sequence[tuple[str, int]] = (),
-    most: int | None = None,
+    most: tuple[str, int] | None = None,
     refused: str = "",
 ) -> str:
     """Return sentences on a target that cannot be met: what there is, the conditions that leave too few, and advice.
 
-    `enough` are ways to meet it, each with how many there are then; `most` is what all that is tried gives together,
-    and `refused` why records that were read cannot be rows.
+    `enough` are ways to meet it, each with how many there are then; `most` is the one that gives most, where any was
+    tried, and `refused` why records that were read cannot be rows.
     """
     prompts = scratch.connection.execute("select count(distinct unit) from picks").fetchone()[0]
     available = scratch.count("placed")
@@ -131,9 +131,11 @@ def why_short(
     first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
     left = [f"{step['stage']}{' leaves' * (not place)} {step['left']:,}" for place, step in enumerate(short)]
     stages = [step["stage"] for step in short]
-    if most is not None and most <= available:  # no quota is to blame
-        stages = [stage for stage in stages if stage not in QUOTAS]
-    advice = _advice(stages, preferences) if stages else NO_MORE
+    advice = _advice(stages, preferences)
+    if most is not None:  # lifting the quotas was tried
+        others = [stage for stage in stages if stage not in QUOTAS]
+        lifted = f"There are {most[1]:,} {most[0]}. " if most[1] > available else ""
+        advice = f"{lifted}{_advice(others, preferences)}" if lifted or others else NO_MORE
     if enough:
         each = [f"{way} ({count:,})" for way, count in enough]
         with_each = " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
@@ -150,6 +152,7 @@ def _advice(stages: Sequence[str], preferences: ExportPreferences) -> str:
     ways += [QUOTAS[DISTINCT]] if preferences.distinct and DISTINCT not in stages else []
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
     ways += ["index the run again with --tokenizer PATH, since token ids have no text"] if HAS_TEXT in stages else []
+    ways += ["set another rule with rltracer success, by which more are scored"] if "scored" in stages else []
     ways += ["loosen a condition"] if any(stage not in {*QUOTAS, HAS_TEXT, WELL_FORMED} for stage in stages) else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
 

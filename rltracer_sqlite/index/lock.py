@@ -10,6 +10,7 @@ from pathlib import Path
 from .database import IndexFileError
 
 POLL_SECONDS = 0.05
+NAMELESS_SECONDS = 0.5  # that whoever has just got the lock may take to say who it is
 LOCAL = "Put the index on a local disk: SQLite needs locks of files as well."
 WRITING, WATCHING = "-lock", "-watch"  # endings of the files: a watcher writes, and between times leaves that to others
 
@@ -32,7 +33,7 @@ class WriterLock:
             import fcntl
         except ImportError:
             return self
-        deadline = time.monotonic() + self.wait
+        begun = time.monotonic()
         while True:
             try:
                 # In a folder that others may write to, a link of this name could lead to a file of ours.
@@ -48,7 +49,7 @@ class WriterLock:
                     raise IndexFileError(f"{self.database} cannot be locked: {error.strerror}. {LOCAL}") from None
                 holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
                 os.close(descriptor)
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= begun + (self.wait if holder else max(self.wait, NAMELESS_SECONDS)):
                     raise IndexFileError(f"{self.database} is in use: {holder or 'another process'}.") from None
                 time.sleep(POLL_SECONDS)
                 continue

@@ -87,6 +87,23 @@ def test_what_another_writer_holds_is_not_taken_for_left_over(tmp_path: Path) ->
     assert names(tmp_path) == [".other.1.part", "out"]
 
 
+def test_whoever_has_just_got_the_lock_is_waited_for_until_its_name_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rltracer_sqlite.index.lock import IndexFileError, WriterLock
+
+    fcntl = pytest.importorskip("fcntl")
+    file = tmp_path / "x.sqlite-lock"
+    with file.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        monkeypatch.setattr("time.sleep", lambda _: file.write_text("process 7 is indexing"))
+        with (
+            pytest.raises(IndexFileError, match="is in use: process 7 is indexing"),
+            WriterLock(tmp_path / "x.sqlite", "indexing"),
+        ):
+            raise AssertionError("the lock is held")
+
+
 def test_two_indexers_of_one_database(run: Path, whole: Path, tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", COMMANDS["index"], str(tmp_path / "x.sqlite"), str(run), "--quiet"]
     both: list[Any] = [subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY) for _ in range(2)]

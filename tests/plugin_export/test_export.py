@@ -124,7 +124,7 @@ async def test_what_cannot_be_exported_is_a_400(datasette: Datasette, query: str
             "_min_pass_rate=0.9&_max_pass_rate=0.1",
             "_min_pass_rate 0.9 is above _max_pass_rate 0.1: no prompt can be between",
         ),
-        ("_target=99&_unique_prompts=1", "leave out _unique_prompts=1"),
+        ("_target=99&_unique_prompts=1", "There are 12 without _unique_prompts=1. Ask for fewer."),
     ],
 )
 async def test_a_program_is_told_of_what_it_can_set_in_its_address(

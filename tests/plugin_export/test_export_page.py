@@ -238,7 +238,7 @@ async def test_the_title_says_what_is_exported(datasette: Datasette) -> None:
         ),
         ("", "a “recorded value” branches<=1 leaves such trajectories out."),
         ("&_effective_only=1", "the box “only what was part of a training batch” drops them."),
-        ("&_target=99&_per_prompt=1", "Ask for fewer, or raise “per prompt and window”."),
+        ("&_target=99&_per_prompt=1", "with “per prompt and window: all”. Ask for fewer."),
         ("&_target=3&_per_prompt=1", "There are enough with “per prompt and window: all” (3); or ask for fewer."),
         ("&_no_tools=1", "rows call tools that the record does not define (trajectories 1, 2, 3)."),
     ],
