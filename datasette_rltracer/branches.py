@@ -1,4 +1,4 @@
-"""The branches of a trajectory as a tree: where they part, which are trained on, and which say the same."""
+"""The branches of a trajectory as a tree: where they part, which hold what was sampled, and which say the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stretch:
 
 
 def branches_of(trajectory: Trajectory) -> list[Branch]:
-    """Return the branches of a trajectory, at least one; a source need not know which of them are trained on."""
+    """Return the branches of a trajectory, at least one; a source need not know which of them hold what was sampled."""
     branches = trajectory.branches or [trajectory.messages]
     trained = [*trajectory.trained, *[None] * len(branches)]
     nodes = [*trajectory.branch_nodes, *[()] * len(branches)]

@@ -32,7 +32,7 @@ def test_from_all_runs_to_an_export(open_page, places, script):
     on(page, r"/trajectory/\d+")
     follow(page, "branch 2", r"branch=2")
     assert page.locator(".message.assistant .text").all_inner_texts() == ["right"]
-    assert page.get_by_text("not trained").is_visible()
+    assert page.get_by_text("nothing sampled").is_visible()
     look_through_the_lens(page)
     compare_and_search(page)
     download_what_was_found(page)

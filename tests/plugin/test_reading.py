@@ -180,8 +180,8 @@ def branched(serve_traces):
 async def test_branches_are_a_tree_with_equal_ones_folded(branched):
     text = words(await read(branched, 1))
     assert "3 branches, this is branch 3" in text
-    assert "message 1, shared branch 3 message 2 trained 1 with the same messagesbranch 1 trained" in text
-    assert "branch 2 message 2 not trained" in text
+    assert "message 1, shared branch 3 message 2 sampled 1 with the same messagesbranch 1 sampled" in text
+    assert "branch 2 message 2 nothing sampled" in text
 
 
 async def test_a_branch_keeps_the_view(branched):
