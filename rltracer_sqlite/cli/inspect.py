@@ -168,7 +168,8 @@ def _explained(adapter: IndexedAdapter, row: dict[str, Any], error: LocatorError
     """Return the error with what to type where the files of an index's run are in another folder now."""
     from ..index.vanished import is_missing
 
-    if adapter.refreshes or not row or not is_missing(adapter.rollout_dir, row["shard_path"]):
+    is_of_it = row.get("run_id") == adapter.run_id
+    if adapter.refreshes or not is_of_it or not is_missing(adapter.rollout_dir, row["shard_path"]):
         return error
     command = f"  rltracer runs {quote(str(adapter.index))} --move {quote(row['run'])} FOLDER"
     return type(error)(f"{error} If the run is in another folder now:\n{command}")
