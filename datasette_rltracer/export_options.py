@@ -60,7 +60,7 @@ LABELS = {
     "_window": "steps per window",
     "_field": "recorded value",
     "_no_truncated": "without trajectories that a limit cut off",
-    "_effective_only": "only what was part of a training batch",
+    "_effective_only": "only what was part of a training batch, or kept by its evaluation",
     "_keep_errors": "also trajectories that ended with an error",
     "_no_scoring_errors": "without trajectories whose scoring failed",
     "_per_prompt": "per prompt and window",

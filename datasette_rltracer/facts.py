@@ -85,7 +85,7 @@ def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     if row["advantage"] is None:  # a recorded one stands in the headline
         derived = row["advantage_derived"]
         yield "advantage", None if derived is None else f"{number(derived)} derived from its group"
-    yield "in a training batch", _flag(row["effective"])
+    yield "kept by its evaluation" if row["split"] == "eval" else "in a training batch", _flag(row["effective"])
     yield "policy version", _value(policy_versions(row))
     for name in ("dispatch_step", "ship_step"):
         if row[name] is not None and row[name] != row["step"]:

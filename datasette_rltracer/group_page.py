@@ -213,6 +213,7 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
             {**row, "url": bench.trajectory(row["id"]), "last_words": read.words.get(row["id"])}
             for row in described_rows(listed.rows, bench.group)
         ],
+        "kept": "kept" if bench.group["split"] == "eval" else "trained on",
         "has_agents": len({row["agent"] for row in listed.rows}) > 1,  # else each row would say the same
         "without_text": read.why,
         "has_words": reads_words and (any(read.words.values()) or bool(read.why)),

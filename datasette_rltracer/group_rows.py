@@ -96,10 +96,11 @@ def ending_words(row: Mapping[str, Any]) -> str:
 def training_words(row: Mapping[str, Any], group: Mapping[str, Any]) -> tuple[str, str]:
     """Return whether a trajectory was trained on (yes, no or unknown), and that in words with the likely reason.
 
-    Only `effective` is recorded; the reason is what the index shows of the trajectory and of its group.
+    Of an evaluation it is whether that kept it. Only `effective` is recorded; the reason is what the index shows of the
+    trajectory and of its group.
     """
     if row["effective"] == 1:
-        later = row["ship_step"] not in (None, group["step"])
+        later = group["split"] != "eval" and row["ship_step"] not in (None, group["step"])
         return "yes", f"yes, in step {number(row['ship_step'])}" if later else "yes"
     reason = None
     if row["error_type"] or row["ok"] == 0:

@@ -10,7 +10,7 @@ const KEYS = {
   "[": "previous prompt group or step",
   "]": "next prompt group or step",
   g: "the prompt group; from there, the step",
-  c: "compare with the best",
+  c: "compare with the best; from a prompt or a group, its best with its worst",
   e: "the last message",
   r: "fold or unfold all reasoning",
   t: "token lens",

@@ -128,7 +128,9 @@ FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
     help="Weigh the draw by tool calls ** P.",
 )
 @click.option("--seed", type=int, default=17, show_default=True)
-@click.option("--effective-only", is_flag=True, help="Only what was part of a training batch.")
+@click.option(
+    "--effective-only", is_flag=True, help="Only what was part of a training batch, or kept by its evaluation."
+)
 @click.option(
     "--no-truncated", "drop_truncated", is_flag=True, help="Drop what a limit cut off; keep what does not record it."
 )

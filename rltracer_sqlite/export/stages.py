@@ -27,7 +27,7 @@ STAGES = {
     "sampled without an error": "those with an answer, whose sampling no error ended",
     "scored without an error": "those during whose scoring no error came",
     "not truncated": "those that no limit cut off, or that do not record it",
-    "effective": "those that were part of a training batch",
+    "effective": "those that were part of a training batch, or kept by their evaluation",
     "has text": "those that are not token ids alone, for want of the run's tokenizer; told where it drops some",
     "well formed": "those whose record can be made training data",
     "distinct": "those whose row does not only say what another one does, where `--distinct` asks for that",

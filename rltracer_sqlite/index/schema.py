@@ -135,7 +135,7 @@ create table trajectories (
     prompt_tokens integer,             -- tokens of the prompt of the last model call
     seconds real,                      -- how long it took
     started_at real,                   -- Unix time, seconds
-    effective integer,                 -- 1: known to be part of a training batch
+    effective integer,                 -- 1: known to be part of a training batch, or, of an evaluation, kept by it
     dispatch_step integer,             -- the step at which its sampling began, if recorded
     ship_step integer,                 -- the step that trained on it, if recorded
     logprob_mean real,                 -- mean logprob of the sampled tokens, where the index has read them

@@ -37,6 +37,12 @@ def test_an_advantage_that_is_not_recorded_is_the_one_that_its_group_gives():
     assert "advantage" not in facts(sections(row(advantage=0.5), {}), "Training")
 
 
+@pytest.mark.parametrize(("split", "said"), [("train", "in a training batch"), ("eval", "kept by its evaluation")])
+def test_an_evaluation_is_never_in_a_training_batch(split, said):
+    shown = facts(sections(row(effective=1, split=split), {}), "Training")
+    assert (shown[said], "in a training batch" in shown) == ("yes", split == "train")
+
+
 def test_the_row_stands_in_for_a_record_that_cannot_be_read():
     found = sections(row(reward_a=0.5, metric_n=3, info_level="hard"), None)
     assert facts(found, "Rewards")["a"] == "0.5"

@@ -245,7 +245,17 @@ ROW = {"effective": None, "ship_step": None, "error_type": None, "ok": 1, "rewar
     ],
 )
 async def test_whether_and_why_it_was_trained_on(row, silent, known, said):
-    assert training_words({**ROW, **row}, {"zero_variance": silent, "step": 3}) == (known, said)
+    assert training_words({**ROW, **row}, {"zero_variance": silent, "step": 3, "split": "train"}) == (known, said)
+
+
+async def test_no_step_trains_on_an_evaluation(tmp_path):
+    assert training_words({**ROW, "effective": 1, "ship_step": 4}, {"step": 3, "split": "eval"}) == ("yes", "yes")
+    for split, said in {"eval": "kept", "train": "trained on"}.items():
+        rows = [{"step": 1, "split": split, "group": "g", "reward": value} for value in (0, 1)]
+        datasette = Datasette([str(make_index(tmp_path / f"{split}.sqlite", rows))])
+        page = await get(datasette, f"/-/rltracer/{split}/group/1")
+        assert f"<th>{said}</th>" in page
+        assert f"Why a trajectory was not {said} is not recorded" in page
 
 
 @pytest.mark.parametrize(

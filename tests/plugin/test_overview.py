@@ -67,7 +67,7 @@ async def test_steps_are_told_as_in_python_with_links_to_the_first_and_the_last(
 async def test_a_run_without_training_is_told_by_its_split(datasette):
     [old, _] = table_rows(await get(datasette, PAGE), "runs")
     assert old[1:4] == ["7", "2", "1"]
-    assert old[4] == "0.000 eval, over 1"
+    assert old[4] == "0.000 eval, 0 of 1, 1 unscored"
     assert old[8:10] == ["1", "1"]
 
 
@@ -97,8 +97,8 @@ async def test_the_terminal_lists_the_same_rates(demo, tmp_path):
     for fact in facts:
         rate, reward = (fact[name] for name in ("pass_rate", "reward_mean"))
         shown = "unscored" if rate is None else f"{rate:.3f}", "not recorded" if reward is None else f"{reward:.3f}"
-        over = f", over {fact['scored']}" if fact["scored"] else ""
-        assert told[fact["run"]] == (f"{shown[0]} {fact['split']}{over}", shown[1])
+        of = f", {fact['successes']} of {fact['scored']}, 35 unscored" if fact["scored"] else ""
+        assert told[fact["run"]] == (f"{shown[0]} {fact['split']}{of}", shown[1])
 
 
 async def test_curves_say_where_they_begin_and_end(datasette):

@@ -237,7 +237,10 @@ async def test_the_title_says_what_is_exported(datasette: Datasette) -> None:
             "3 rows are one branch of several, out of 1 trajectory of several branches (trajectory 1). A reward is",
         ),
         ("", "a “recorded value” branches<=1 leaves such trajectories out."),
-        ("&_effective_only=1", "the box “only what was part of a training batch” drops them."),
+        (
+            "&_effective_only=1",
+            "the box “only what was part of a training batch, or kept by its evaluation” drops them.",
+        ),
         ("&_target=99&_per_prompt=1", "with “per prompt and window: all”. Ask for fewer."),
         ("&_target=3&_per_prompt=1", "There are enough with “per prompt and window: all” (3); or ask for fewer."),
         ("&_no_tools=1", "rows call tools that the record does not define (trajectories 1, 2, 3)."),
