@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rltracer_sqlite.browse.outcome import empty_query
-from rltracer_sqlite.index.over_steps import NOT_AMONG_THE_HARDEST, ranked_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
+from rltracer_sqlite.index.ranked import NOT_AMONG_THE_HARDEST, ranked_query
 from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, FAILED, OF_STEPS, STEPS_AMISS
 from rltracer_sqlite.scores import MOST_RANKED
 

@@ -154,7 +154,7 @@ class IndexedAdapter:
         Raises ValueError for a split or an environment that the run has not.
         """
         from .index.contents import nothing_there
-        from .index.over_steps import ranked_prompts
+        from .index.ranked import ranked_prompts
 
         most, among = -1 if limit is None else whole_number("limit", limit), _among(split, env)
         with self._lock:

@@ -26,7 +26,7 @@ from rltracer_sqlite.charts import (
 from rltracer_sqlite.charts.data import Span
 from rltracer_sqlite.charts.figure import Figure
 from rltracer_sqlite.cli import plot
-from rltracer_sqlite.index.over_steps import ranked_prompts
+from rltracer_sqlite.index.ranked import ranked_prompts
 
 from .index_factory import make_index
 

@@ -75,6 +75,16 @@ def figure(number: float, digits: int = 4) -> str:
     return str(int(number)) if is_whole else f"{number:.{digits}g}"
 
 
+def step_words(step: int | None) -> str:
+    """Return a step as the lists say it."""
+    return "no step" if step is None else f"step {step}"
+
+
+def identity(number: int | None) -> str:
+    """Return the number of a row, or a dash where there is none."""
+    return "–" if number is None else str(number)
+
+
 def wrapped(text: str, width: int) -> Iterator[str]:
     """Yield the lines of a printable text, those that are wider than `width` broken, at a space where there is one."""
     for line in text.split("\n"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
-from .columns import decimal
+from .score_columns import any_over
 from .visible import in_line
 
 if TYPE_CHECKING:
@@ -45,46 +45,6 @@ def _rewarded(facts: Sequence[dict[str, Any]]) -> list[str]:
     of_all, rewarded = (sum(fact[name] or 0 for fact in facts) for name in ("trajectories", "rewarded"))
     counted = plural(of_all, "trajectory")
     return [f"Mean reward: over {f'the {rewarded:,} of {counted} that have one' if rewarded < of_all else counted}."]
-
-
-def rewards_differ(fact: dict[str, Any]) -> bool:
-    """Say whether the mean reward of a row is over another number of trajectories than its pass rate."""
-    return bool(fact["rewarded"]) and fact["rewarded"] != fact["scored"]
-
-
-def any_over(facts: Sequence[dict[str, Any]]) -> bool:
-    """Say whether a list has to say over how many trajectories the mean reward of each row is."""
-    return any(map(rewards_differ, facts))
-
-
-def reward_head(has_over: bool, width: int = 7) -> str:
-    """Return the head of the columns of `reward`."""
-    return f"{'reward':>{width}}" + (f"  {'over':>4}" if has_over else "")
-
-
-def reward(fact: dict[str, Any], has_over: bool, width: int = 7) -> str:
-    """Return the mean reward of a row of a list, and over how many it is where a row has others than the scored."""
-    return f"{decimal(fact['reward_mean']):>{width}}" + (f"  {count(fact['rewarded']):>4}" if has_over else "")
-
-
-def any_unscored(facts: Sequence[dict[str, Any]]) -> bool:
-    """Say whether a list has to say how many of the trajectories of each row are scored."""
-    return any(fact["scored"] != fact["trajectories"] for fact in facts)
-
-
-def counts_head(has_unscored: bool) -> str:
-    """Return the head of the columns of `counts`."""
-    return f"{'trajectories':>12}" + (f"  {'scored':>6}" if has_unscored else "")
-
-
-def counts(fact: dict[str, Any], has_unscored: bool) -> str:
-    """Return how many trajectories a row of a list is of, and how many of them are scored where a row has others."""
-    return f"{count(fact['trajectories']):>12}" + (f"  {count(fact['scored']):>6}" if has_unscored else "")
-
-
-def count(number: int | None) -> str:
-    """Return a count, or a dash for what has not been read."""
-    return "–" if number is None else f"{number:,}"
 
 
 def rule_of(adapter: IndexedAdapter, in_brackets: bool = False) -> str:

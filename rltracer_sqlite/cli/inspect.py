@@ -117,8 +117,9 @@ def _lines(asked: Inspection) -> Iterator[str]:
 
 def _lists(asked: Inspection) -> Iterator[str]:
     """Yield a list of one run; then say what of the run was not read."""
-    from .over_steps import over_steps, ranked
+    from .over_steps import over_steps
     from .prompts import prompts_of_step, trajectories_of
+    from .ranked import ranked
     from .steps import step_lines
 
     adapter = _adapter(asked, asked.run)

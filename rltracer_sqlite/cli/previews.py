@@ -9,6 +9,7 @@ from .columns import cut, ending, path_ending, width_of
 from .visible import in_line
 
 SHORT_WORD = 6  # characters; of a longer one only the part that differs is shown
+SHORTEST_PREVIEW = 16  # columns, for which other columns of a list give way
 SHARED = 3  # the share of the width, one in so many, that is kept of what several texts begin with
 
 

@@ -2,115 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import plural, ranges
-from ..arguments import shown
+from ..amounts import plural
 from ..outcomes import outcome
 from ..unrecorded import is_chosen
 from .amiss import gone_lines
-from .columns import cell, cut, decimal, screen_width, width_of, wrapped
-from .covered import (
-    any_over,
-    any_unscored,
-    count,
-    counts,
-    counts_head,
-    in_words,
-    refuse_nothing,
-    reward,
-    reward_head,
-    scoring,
-)
-from .previews import told_apart
+from .chosen_prompts import chosen
+from .columns import cell, cut, decimal, identity, screen_width, width_of, wrapped
+from .covered import in_words, refuse_nothing, scoring
+from .previews import SHORTEST_PREVIEW, told_apart
+from .score_columns import ScoreColumns, count
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
-    from ..index.meant import Meant
 
-MOST_LISTED = 10  # prompts that a text may mean
-LONGEST_SPLITS = 20  # columns of the splits of one of them
 SHORT_KEY = 8  # characters of a key in the lists of a step
-SHORTEST_PREVIEW = 16  # columns, for which the key gives way
-
-
-def chosen(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> Meant:
-    """Return the prompts of a step, or of all steps (None), that are meant by a number, a key or a text.
-
-    Raises SourceError where none is, or where a text is the beginning of several.
-    """
-    from ..index.meant import TEXT, prompts_meant
-    from ..sources.base import SourceError
-
-    meant = prompts_meant(adapter.connection, adapter.run_id, asked, step, among)
-    if not meant.prompts:
-        raise SourceError(no_prompt(adapter, asked, among, step))
-    if meant.by == TEXT and len(meant.numbers) > 1:
-        raise SourceError(_several(asked, meant))
-    if meant.other_keys:
-        others = ", ".join(meant.other_keys[:5])
-        kept = f"Prompt {asked} by its number, not by its key ({others}): give more of a key to choose it."
-        click.echo(printable(kept), err=True)
-    return meant
-
-
-def _several(asked: str, meant: Meant) -> str:
-    """Return the sentence for a text that several prompts begin with, the first of them a line each.
-
-    Where some of those look the same, each has its splits.
-    """
-    numbers, width = meant.numbers[:MOST_LISTED], screen_width()
-    listed = [[prompt for prompt in meant.prompts if prompt["prompt_id"] == number] for number in numbers]
-    texts = [prompts[0]["preview"] for prompts in listed]
-    names = [f"  {number:{len(str(max(numbers)))}}" for number in numbers]
-    if len({cut(text, width - width_of(f"{names[0]}  ")) for text in texts}) < len(texts):
-        splits = [", ".join(prompt["split"] or "no split" for prompt in prompts) for prompts in listed]
-        longest = min(max(map(width_of, splits)), LONGEST_SPLITS)
-        names = [f"{name}  {cell(split, longest)}" for name, split in zip(names, splits, strict=True)]
-    previews = told_apart(texts, max(width - width_of(f"{names[0]}  "), SHORTEST_PREVIEW))
-    lines = [cut(f"{name}  {preview}", width) for name, preview in zip(names, previews, strict=True)]
-    if more := len(meant.numbers) - len(lines):
-        lines.append(f"  … and {more:,} more")
-    count = plural(len(meant.numbers), "prompt")
-    return "\n".join([f"{count} begin with {shown(asked)}: give one by its number, or more of the text.", *lines])
-
-
-def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | None = None) -> str:
-    """Return the sentence for a prompt that a run, a step, a split or an environment has not: where it is, or which
-    there are.
-    """
-    from ..index.elsewhere import OF_PROMPTS, Groups, asked_for
-    from ..index.lists import numbers_of_prompts
-    from ..index.meant import NUMBER, prompts_meant
-
-    connection, run_id = adapter.connection, adapter.run_id
-    meant = prompts_meant(connection, run_id, asked)
-    named = asked if meant.by == NUMBER else f"{asked!r}, by its number or the beginning of its key or of its text"
-    said = f"{'The run' if step is None else f'Step {step}'} has no prompt {named}"
-    asked_too = {"split": among.split, "env": among.env}
-    asked_of = {**asked_too, "first": step, "last": step, "prompts": json.dumps(meant.numbers)}
-    if ways := Groups(connection, [run_id], asked_of, OF_PROMPTS).elsewhere():
-        only = "" if adapter.refreshes and step is not None else "only "  # steps that were not read may have it too
-        return f"{said}{asked_for(asked_too)}; it is {only}in {', and in '.join(ways)}."
-    numbers = numbers_of_prompts(connection, run_id, step, among)
-    has = f"{asked_for(asked_too)} it has {plural(len(numbers), 'prompt')}"
-    return f"{said};{has}" + (f", {ranges(numbers)}." if numbers else ".")
-
-
-def step_words(step: int | None) -> str:
-    """Return a step as the lists say it."""
-    return "no step" if step is None else f"step {step}"
-
-
-def identity(number: int | None) -> str:
-    """Return the number of a row, or a dash where there is none."""
-    return "–" if number is None else str(number)
 
 
 def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_json: bool) -> Iterator[str]:
@@ -129,8 +41,8 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
     yield from wrapped(printable(said), width)
     facts = [fact for _, _, fact in groups]
     yield from wrapped(printable(scoring(adapter, facts)), width)
-    has_unscored, has_over = any_unscored(facts), any_over(facts)
-    head = f"{'split':5}  {counts_head(has_unscored)}  {'pass rate':>9}  {reward_head(has_over)}  "
+    scores = ScoreColumns.of(facts)
+    head = f"{'split':5}  {scores.head()}  "
     # The number names a prompt as well as its key does; nothing else tells what it asks.
     room = width - width_of(f"  prompt  {head}") - SHORTEST_PREVIEW
     key_width = SHORT_KEY if room >= SHORT_KEY + 2 else 0
@@ -138,9 +50,8 @@ def prompts_of_step(adapter: IndexedAdapter, step: int | None, among: Among, as_
     yield cut(f"{head}preview", width)
     previews = told_apart([preview for _, preview, _ in groups], width - width_of(head))
     for (key, _, fact), preview in zip(groups, previews, strict=True):
-        rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over)}"
         names = f"{identity(fact['prompt_id']):>6}{_column(key, key_width)}  {cell(fact['split'], 5)}"
-        yield cut(f"  {names}  {counts(fact, has_unscored)}  {rates}  {preview}", width)
+        yield cut(f"  {names}  {scores.cells(fact)}  {preview}", width)
     yield from gone_lines(adapter, width, among, step)
 
 

@@ -14,10 +14,10 @@ from ..amounts import plural, ranges
 from . import CONTEXT
 from .amiss import say_amiss
 from .columns import caption, cell, cut, decimal, screen_width, width_of, wrapped
-from .covered import any_over, reward, reward_head, rewards_differ
 from .places import FILE, RUN
 from .previews import names_apart
 from .say import say
+from .score_columns import any_over, reward, reward_head, rewards_differ
 from .visible import in_line, json_line, printable
 
 if TYPE_CHECKING:

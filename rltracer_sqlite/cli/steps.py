@@ -6,20 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..amounts import plural, ranges
-from .columns import SHORTEST_PLACE, caption, cell, cut, decimal, path_ending, screen_width, width_of, wrapped
-from .covered import (
-    any_over,
-    any_unscored,
-    count,
-    counts,
-    counts_head,
-    in_words,
-    refuse_nothing,
-    reward,
-    reward_head,
-    scoring,
-)
-from .prompts import prompts_of_step, step_words
+from .columns import SHORTEST_PLACE, caption, cell, cut, path_ending, screen_width, step_words, width_of, wrapped
+from .covered import in_words, refuse_nothing, scoring
+from .prompts import prompts_of_step
+from .score_columns import ScoreColumns, count
 from .visible import json_line, printable
 
 if TYPE_CHECKING:
@@ -71,11 +61,10 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
         return
     if any(fact["trajectories"] is not None for fact in places):
         yield from wrapped(printable(scoring(adapter, places)), width)
-    has_unscored, has_over = any_unscored(places), any_over(places)
-    head = f"{counts_head(has_unscored)}  {'groups':>6}  {'pass rate':>9}  {reward_head(has_over)}"
-    yield cut(f"{'':{BEFORE}}{'split':5}  {head}", width)
+    scores = ScoreColumns.of(places)
+    yield cut(f"{'':{BEFORE}}{'split':5}  {scores.head('  groups')}", width)
     for fact, mark in zip(places, marks, strict=True):
-        yield _line(fact, has_unscored, has_over, width)
+        yield _line(fact, scores, width)
         yield from (" " * BEFORE + line for line in wrapped(mark.words, width - BEFORE) if line)
     yield from _unread_lines(adapter, places, width)
     yield from _empty_lines(adapter, places, width)
@@ -156,10 +145,9 @@ def _unread(step: int | None) -> dict[str, Any]:
     return {"step": step, **dict.fromkeys(FACTS)}
 
 
-def _line(fact: dict[str, Any], has_unscored: bool, has_over: bool, width: int) -> str:
-    numbers = f"{counts(fact, has_unscored)}  {count(fact['prompt_groups']):>6}"
-    rates = f"{decimal(fact['pass_rate']):>9}  {reward(fact, has_over)}"
-    return cut(f"  {step_words(fact['step']):9}  {cell(fact['split'], 5)}  {numbers}  {rates}", width)
+def _line(fact: dict[str, Any], scores: ScoreColumns, width: int) -> str:
+    cells = scores.cells(fact, f"  {count(fact['prompt_groups']):>6}")
+    return cut(f"  {step_words(fact['step']):9}  {cell(fact['split'], 5)}  {cells}", width)
 
 
 def _marks(adapter: IndexedAdapter, places: list[dict[str, Any]]) -> list[Mark]:
