@@ -128,7 +128,10 @@ def test_an_empty_chart_is_not_drawn(tmp_path: Path, chart: str) -> None:
     assert sentence(rltracer(*drawn, "chats")) == "Nothing to draw: chats records no steps."
     assert not (tmp_path / "chart.html").exists()
     said = sentence(rltracer("inspect", tmp_path / "x.sqlite", "--run", "run", "--hardest"))
-    assert said == "No prompt is scored by the run's success rule, reward >= 1. rltracer success sets another one."
+    assert said == (
+        "No prompt is scored by the run's success rule, reward >= 1: the only prompt has no reward. "
+        "rltracer success DB --rule sets another rule."
+    )
 
 
 def test_token_ids_without_a_tokenizer_are_told(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_the_hardest_prompts_are_listed(demo: Path) -> None:
     shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
     assert " ".join(shown[:3]).startswith(
         f"3 of {len(known)} scored prompts, hardest first, over all steps; splits eval, train "
-        "16 of 22 prompts are scored; 6 have no score by metrics.correct_final_label >= 1 (rltracer success sets "
+        "Success: metrics.correct_final_label >= 1; 6 prompts not scored: they have no reward."
     )
     assert [int(line.split()[0]) for line in shown[4:]] == [number for number, _, _ in known[:3]]
 
@@ -101,7 +101,7 @@ def test_the_best_and_the_worst_of_all_steps_are_told_with_their_step_and_split(
 
 def test_equal_rewards_have_no_best_and_no_worst(demo: Path) -> None:
     lines = rltracer("inspect", demo / "x.sqlite", "--prompt", 9).stdout.splitlines()
-    assert lines[-1] == "  no best or worst of all: all 16 rewards are 0.000"
+    assert lines[-1] == "  no best or worst of all: all 16 rewards are 0.000, as of trajectory 17"
     assert all(line.endswith("0.000   all rewards equal") for line in lines[3:-1])
     told = rltracer("inspect", demo / "x.sqlite", "--prompt", 9, "--json").stdout.splitlines()
     assert [(row["best"], row["worst"], row["highest_count"]) for row in map(json.loads, told)] == [(None, None, 4)] * 4

@@ -65,6 +65,7 @@ def test_the_hardest_are_those_of_the_terminal(
         {column: row[column] for column in names.values()} for row in told
     ]
     assert [one.reward_mean for one in found] == [row["reward_mean"] for row in told]
+    assert [ids(one.best, one.worst) for one in found] == [[row["best"], row["worst"]] for row in told]
     assert len(found) == min(limit or 99, 1 if "env" in chosen else 4 if chosen else 6)
 
 

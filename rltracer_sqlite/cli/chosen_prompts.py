@@ -75,8 +75,9 @@ def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | Non
     meant = prompts_meant(connection, run_id, asked)
     named = asked if meant.by == NUMBER else f"{asked!r}, by its number or the beginning of its key or of its text"
     said = f"{'The run' if step is None else f'Step {step}'} has no prompt {named}"
-    asked_too = {"split": among.split, "env": among.env}
-    asked_of = {**asked_too, "first": step, "last": step, "prompts": json.dumps(meant.numbers)}
+    asked_too = among.filters
+    at_step = {} if step is None else {"first": step, "last": step}
+    asked_of = {**asked_too, **at_step, "prompts": json.dumps(meant.numbers)}
     if ways := Groups(connection, [run_id], asked_of, OF_PROMPTS).elsewhere():
         only = "" if adapter.refreshes and step is not None else "only "  # steps that were not read may have it too
         return f"{said}{asked_for(asked_too)}; it is {only}in {', and in '.join(ways)}."

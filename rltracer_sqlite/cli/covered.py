@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import plural
+from ..amounts import plural, ranges
 from .score_columns import any_over
 from .visible import in_line
 
@@ -57,6 +57,13 @@ def rule_of(adapter: IndexedAdapter, in_brackets: bool = False) -> str:
     return in_line(rule_in_words(run.success, parts, in_brackets))
 
 
+def path_of_rule(adapter: IndexedAdapter) -> str:
+    """Return the path of the recorded value that the success rule of a run is on."""
+    from ..index.queries import runs
+
+    return in_line(next(run.success_path for run in runs(adapter.connection) if run.id == adapter.run_id))
+
+
 def unscored(facts: Sequence[dict[str, Any]]) -> str:
     """Return how many trajectories of these rows the rule leaves unscored."""
     from ..passrates import unscored_words
@@ -72,7 +79,20 @@ def refuse_nothing(adapter: IndexedAdapter, among: Among, step: int | None = Non
 
     if among.is_all:
         return
-    where = (adapter.connection, adapter.run_id)
-    sentence = nothing_there(*where, split=among.split, env=among.env, first=step, last=step)
+    asked = among.filters | ({} if step is None else {"first": step, "last": step})
+    sentence = nothing_there(adapter.connection, adapter.run_id, **asked)
     if sentence is not None:
         raise SourceError(sentence)
+
+
+def refuse_no_step(adapter: IndexedAdapter, among: Among) -> None:
+    """Raise SourceError, which says which steps the run has, where none of them is asked for."""
+    from ..index.elsewhere import steps_in_words
+    from ..sources.base import SourceError
+
+    steps = adapter.list_steps() if among.is_of_steps else []
+    if any(map(among.has_step, steps)) or not among.is_of_steps:
+        return
+    asked = "trajectory without a step" if among.is_without_step else steps_in_words(among.first, among.last)
+    known = ranges(step for step in steps if step is not None)
+    raise SourceError(f"The run has no {asked}; {f'it has steps {known}' if known else 'its trajectories have none'}.")

@@ -38,7 +38,8 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
         is_flag=False,
         flag_value=MOST_RANKED,
         metavar="[N]",
-        help=f"List the N prompts with the {which} pass rates over all steps. Without N: {MOST_RANKED}.",
+        help=f"List the N prompts with the {which} pass rates over all steps, each with its best and worst trajectory. "
+        f"Without N: {MOST_RANKED}.",
     )
 
 
@@ -50,7 +51,12 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     help="With DB: which run, by name, its beginning or number. Without: an index, or a run's folder or URL.",
 )
 @click.option("--name", help="The same as --run NAME: which run, where an index holds several.")
-@click.option("--step", type=WholeOrNone(), help=f"List the prompts of this step; '{NOT_RECORDED}': of what has none.")
+@click.option(
+    "--step",
+    type=WholeOrNone(),
+    help=f"List the prompts of this step, or with --hardest those of it; '{NOT_RECORDED}': of what has none.",
+)
+@click.option("--steps", metavar="N-M", help="Only this range of steps, in a list over steps: 1-100, 21 or 40-.")
 @click.option(
     "--prompt",
     help="List the trajectories of this prompt of --step, by its number, the beginning of its key or of its text; "
@@ -85,15 +91,15 @@ def command(place: Root | None, **options: Any) -> None:
 
     DB is an index made by rltracer-index, RUN a run's folder or URL. Lists have the pass rate by the run's success
     rule and the mean of the total reward, or – where there is none; of a RUN only those steps that have been read.
-    They have all splits, each apart, and say which; --split and --env choose. An index of several runs lists them,
-    with the pass rate of train, or of the split that is named; --run chooses one, and --trajectory and --problems
-    need none.
+    They have all splits, each apart, and say which; --split, --env and --steps choose. An index of several runs lists
+    them, with the pass rate of train, or of the split that is named; --run chooses one, and --trajectory and
+    --problems need none.
 
     \b
     Examples:
       rltracer inspect run.sqlite
       rltracer inspect run.sqlite --step 21
-      rltracer inspect run.sqlite --hardest 20 --split train
+      rltracer inspect run.sqlite --hardest 20 --split train --steps 40-
       rltracer inspect run.sqlite --prompt 14
       rltracer inspect run.sqlite --prompt 14 --step 21
       rltracer inspect run.sqlite --trajectory 17
@@ -117,12 +123,14 @@ def _lines(asked: Inspection) -> Iterator[str]:
 
 def _lists(asked: Inspection) -> Iterator[str]:
     """Yield a list of one run; then say what of the run was not read."""
+    from .covered import refuse_no_step
     from .over_steps import over_steps
     from .prompts import prompts_of_step, trajectories_of
     from .ranked import ranked
     from .steps import step_lines
 
     adapter = _adapter(asked, asked.run)
+    refuse_no_step(adapter, asked.among)
     told = (asked.among, asked.as_json)
     if asked.most is not None:
         yield from ranked(adapter, asked.most, asked.is_easiest, *told)

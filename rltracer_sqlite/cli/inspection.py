@@ -9,6 +9,7 @@ import click
 
 from ..scores import MOST_RANKED
 from ..unrecorded import NOT_RECORDED
+from .numbers import parse_range
 from .places import RUN
 from .visible import printable
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..sources.places import Root
 
 NOT_NARROWED = ("trajectory", "problems")  # by a split or an environment
-LISTS = ("hardest", "easiest", *NOT_NARROWED)  # of all steps and prompts
+LISTS = ("hardest", "easiest", *NOT_NARROWED)  # of all prompts
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,11 @@ class Inspection:
     def lists_runs(self) -> bool:
         """Whether of an index of several runs these are asked for, and not one of them."""
         chosen = (self.run, self.prompt, self.most, self.trajectory)
-        return chosen == (None,) * 4 and not self.is_of_step and not self.problems
+        return chosen == (None,) * 4 and not self.is_of_step and not self.among.is_of_steps and not self.problems
 
 
 def asked_to_show(place: Root | None, options: dict[str, Any]) -> Inspection:
     """Return what the arguments of the command ask for. Raises UsageError where they ask for several things."""
-    from ..index.lists import Among
-
     _refuse_both(options)
     place, most = _place_and_most(place, options["hardest"], options["easiest"])
     place, run = _place_and_run(place, options["run"], options["name"])
@@ -59,7 +58,7 @@ def asked_to_show(place: Root | None, options: dict[str, Any]) -> Inspection:
     return Inspection(
         place,
         run,
-        Among(options["split"], options["env"]),
+        _among(options),
         step=None if step == NOT_RECORDED else step,
         is_of_step=step is not None,
         most=most,
@@ -68,9 +67,23 @@ def asked_to_show(place: Root | None, options: dict[str, Any]) -> Inspection:
     )
 
 
+def _among(options: dict[str, Any]) -> Among:
+    """Return what a list is narrowed to: the prompts in the order of their pass rates also to a step."""
+    from ..index.lists import Among
+
+    step, is_ranked = options["step"], (options["hardest"], options["easiest"]) != (None, None)
+    if step is None or not is_ranked:
+        first, last = parse_range(options["steps"])
+    else:
+        first = last = None if step == NOT_RECORDED else step
+    is_without_step = is_ranked and step == NOT_RECORDED
+    return Among(options["split"], options["env"], first=first, last=last, is_without_step=is_without_step)
+
+
 def _refuse_both(options: dict[str, Any]) -> None:
     """Raise UsageError for options that ask for different things, or that go with one which is not given."""
-    for narrower, lists in (("prompt", LISTS), ("step", LISTS), ("split", NOT_NARROWED), ("env", NOT_NARROWED)):
+    narrowing = {**dict.fromkeys(("step", "split", "env"), NOT_NARROWED), "steps": ("step", *NOT_NARROWED)}
+    for narrower, lists in {"prompt": LISTS, **narrowing}.items():
         given = [f"--{name}" for name in (narrower, *lists) if options[name] not in (None, False)]
         if len(given) > 1:
             raise click.UsageError(f"{' and '.join(given)} ask for different things: give one of them.")

@@ -74,8 +74,9 @@ def _end_lines(groups: list[dict[str, Any]]) -> Iterator[str]:
     if ends is None:
         return
     if ends[0].reward == ends[1].reward:
-        count, reward = ends[0].same, decimal(ends[0].reward)
-        yield f"no best or worst of all: {f'all {count:,} rewards are' if count > 1 else 'the only reward is'} {reward}"
+        count, reward, one = ends[0].same, decimal(ends[0].reward), ends[0].trajectory
+        all_are = f"all {count:,} rewards are {reward}, as" if count > 1 else f"the only reward is {reward},"
+        yield f"no best or worst of all: {all_are} of trajectory {one}"
         return
     for which, end in zip(("best", "worst"), ends, strict=True):
         split = "" if end.split is None else f", {end.split}"
@@ -84,8 +85,8 @@ def _end_lines(groups: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def read_all(adapter: IndexedAdapter, among: Among) -> None:
-    """Read what is new in every step of a run's folder. Raises SourceError where nothing is among it."""
-    for step in adapter.list_steps():
+    """Read what is new in the chosen steps of a run's folder. Raises SourceError where nothing is among it."""
+    for step in filter(among.has_step, adapter.list_steps()):
         adapter.ensure_step_indexed(step)
     refuse_nothing(adapter, among)
 

@@ -1,14 +1,14 @@
-"""The prompts of a run with the lowest or the highest pass rates over all steps, in the terminal."""
+"""The prompts of a run with the lowest or the highest pass rates, over all steps or some, in the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from .amiss import gone_lines
-from .columns import cell, cut, decimal, screen_width, width_of, wrapped
-from .covered import covered, rule_of
+from .columns import cell, cut, decimal, identity, screen_width, width_of, wrapped
+from .covered import covered, path_of_rule, rule_of
 from .over_steps import hint, read_all
 from .previews import told_apart
 from .visible import json_line, printable
@@ -16,20 +16,28 @@ from .visible import json_line, printable
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.lists import Among
+    from ..index.ranked import Unscored
+
+SHORT_KEY = 12  # characters of a key
+ANOTHER_RULE = "rltracer success DB --rule sets another rule"
+ROOM_FOR_KEY = 30  # columns of a preview, for which the key gives way: the number names a prompt as well
 
 
 def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, as_json: bool) -> Iterator[str]:
-    """Yield the prompts with the lowest, or highest, pass rates over all steps; of a folder every step is read first.
+    """Yield the prompts with the lowest, or highest, pass rates over the chosen steps, each with its best and worst
+    trajectory; of a folder these steps are read first.
 
     Raises SourceError where no prompt is scored.
     """
-    from ..index.ranked import ranked_prompts
+    from ..index.ranked import ranked_prompts, with_ends
     from ..sources.base import SourceError
 
     read_all(adapter, among)
-    prompts, count, of_all = ranked_prompts(adapter.connection, adapter.run_id, limit, among, is_easiest)
+    where = (adapter.connection, adapter.run_id)
+    prompts, count, of_all = ranked_prompts(*where, limit, among, is_easiest)
     if not prompts:
         raise SourceError(_none_scored(adapter, among))
+    prompts = with_ends(*where, prompts, among)
     if as_json:
         yield from map(json_line, prompts)
         return
@@ -37,34 +45,79 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     counted = plural(count, "scored prompt")
     listed = counted if len(prompts) == count else f"{len(prompts):,} of {counted}"
     order = "easiest" if is_easiest else "hardest"
-    caption = f"{listed}, {order} first, over all steps{covered(adapter, among)}"
+    caption = f"{listed}, {order} first, {_steps(among)}{covered(adapter, among)}"
     yield from wrapped(printable(caption), width)
-    yield from wrapped(printable(_unscored(adapter, count, of_all)), width)
-    head = f"  {'prompt':>6}  {'key':12}  {'split':5}  {'scored':>6}  {'pass rate':>9}  "
-    yield cut(f"{head}preview", width)
-    previews = told_apart([prompt["preview"] for prompt in prompts], width - width_of(head))
-    for prompt, preview in zip(prompts, previews, strict=True):
-        names = f"{prompt['prompt_id']:6}  {cell(prompt['prompt'][:12], 12)}  {cell(prompt['split'], 5)}"
-        yield cut(f"  {names}  {prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}  {preview}", width)
+    others = _unscored(adapter, among) if of_all > count else "every prompt is scored"
+    yield from wrapped(printable(f"Success: {rule_of(adapter)}; {others}."), width)
+    yield from _table(prompts, width)
     yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
     lists_all = f"; --{order} {count} lists all" if len(prompts) < count else ""
-    yield from hint(f"--prompt N shows one with its best and worst trajectory{lists_all}", width)
+    yield from hint(f"--trajectory ID shows the best or the worst, --prompt N a prompt by its steps{lists_all}", width)
+
+
+def _table(prompts: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
+    ends = [_ends(prompt) for prompt in prompts]
+    one = max(len("worst"), *(len(cell) for both in ends for cell in both))
+    head = f"{'split':5}  {'scored':>6}  {'pass rate':>9}  {'best':>{one}}  {'worst':>{one}}  "
+    key_head = f"{'key':{SHORT_KEY}}  "
+    has_key = width - width_of(f"  prompt  {key_head}{head}") >= ROOM_FOR_KEY
+    head = f"  prompt  {key_head if has_key else ''}{head}"
+    yield cut(f"{head}preview", width)
+    previews = told_apart([prompt["preview"] for prompt in prompts], width - width_of(head))
+    for prompt, (best, worst), preview in zip(prompts, ends, previews, strict=True):
+        key = f"{cell(prompt['prompt'][:SHORT_KEY], SHORT_KEY)}  " if has_key else ""
+        names = f"{prompt['prompt_id']:6}  {key}{cell(prompt['split'], 5)}"
+        rates = f"{prompt['scored']:6,}  {decimal(prompt['pass_rate']):>9}"
+        yield cut(f"  {names}  {rates}  {best:>{one}}  {worst:>{one}}  {preview}", width)
+
+
+def _ends(prompt: dict[str, Any]) -> tuple[str, str]:
+    """Return the best and the worst of a row; of equal rewards one to look at, and that it is as good as the others."""
+    worst = "equal" if prompt["worst"] is None and (prompt["rewarded"] or 0) > 1 else identity(prompt["worst"])
+    return identity(prompt["highest"]), worst
+
+
+def _steps(among: Among) -> str:
+    """Return which steps a list is over."""
+    from ..index.elsewhere import steps_in_words
+
+    if among.is_without_step:
+        return "without a step"
+    if not among.is_of_steps:
+        return "over all steps"
+    return f"{'in' if among.first == among.last else 'over'} {steps_in_words(among.first, among.last)}"
 
 
 def _none_scored(adapter: IndexedAdapter, among: Among) -> str:
     """Return the sentence for prompts none of which is scored, and where some are that are not asked for."""
     from ..index.elsewhere import SCORED, Groups, asked_for
+    from ..index.ranked import unscored_prompts
 
-    asked, by_rule = {"split": among.split, "env": among.env}, f"by the run's success rule, {rule_of(adapter)}"
+    asked, by_rule = among.filters, f"by the run's success rule, {rule_of(adapter)}"
     if ways := Groups(adapter.connection, [adapter.run_id], asked, SCORED).elsewhere():
         return f"No prompt{asked_for(asked)} is scored {by_rule}; only those of {', and of '.join(ways)} are."
-    return f"No prompt is scored {by_rule}. rltracer success sets another one."
+    found = unscored_prompts(adapter.connection, adapter.run_id, among)
+    all_of_them = "the only prompt" if found.prompts == 1 else f"the {found.prompts:,} prompts"
+    why = f": {_lack(found, all_of_them, path_of_rule(adapter))}" if found.prompts else ""
+    return f"No prompt{asked_for(asked)} is scored {by_rule}{why}. {ANOTHER_RULE}."
 
 
-def _unscored(adapter: IndexedAdapter, scored: int, prompts: int) -> str:
-    """Return how many prompts the rule scores, and how another rule is set where it leaves some out."""
-    if scored == prompts:
-        return f"Success: {rule_of(adapter)}; every prompt is scored."
-    have = "has" if prompts - scored == 1 else "have"
-    said = f"{scored:,} of {plural(prompts, 'prompt')} are scored; {prompts - scored:,} {have} no score"
-    return f"{said} by {rule_of(adapter)} (rltracer success sets another rule)."
+def _unscored(adapter: IndexedAdapter, among: Among) -> str:
+    """Return how many prompts the rule does not score, what they lack, and what sets another rule."""
+    from ..index.ranked import unscored_prompts
+
+    found = unscored_prompts(adapter.connection, adapter.run_id, among)
+    lack = _lack(found, "it" if found.prompts == 1 else "they", path_of_rule(adapter))
+    return f"{plural(found.prompts, 'prompt')} not scored: {lack}{f' ({ANOTHER_RULE})' if found.rewarded else ''}"
+
+
+def _lack(found: Unscored, all_of_them: str, path: str) -> str:
+    """Return what prompts without a score lack: what the rule is on, or any reward."""
+    without = found.prompts - found.rewarded
+    lacks = ((found.rewarded, f"rewards, but no {path}"), (without, "no reward"))
+    told = [
+        f"{all_of_them if count == found.prompts else f'{count:,}'} {'has' if count == 1 else 'have'} {what}"
+        for count, what in lacks
+        if count
+    ]
+    return ", and ".join(told)

@@ -40,7 +40,7 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     """
     from ..index.lists import Among
 
-    steps = adapter.list_steps()
+    steps = list(filter(among.has_step, adapter.list_steps()))
     known = _known_steps(adapter, among)
     # Of a run whose step has not been read, only its number is known.
     listed = known if among.is_all else _known_steps(adapter, Among())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..unrecorded import chosen, is_chosen
@@ -15,18 +15,39 @@ from .totals import COUNTED, TOTALS, main_split
 
 @dataclass(frozen=True)
 class Among:
-    """The trajectories that a list is of: those of a split and of an environment; None: of all of them.
+    """The trajectories that a list is of: those of a split, of an environment and of a range of steps; None: of all.
 
-    NOT_RECORDED are those of which none is recorded.
+    NOT_RECORDED are those of which no split or environment is recorded, and `is_without_step` those without a step.
     """
 
     split: str | None = None
     env: str | None = None
+    first: int | None = field(default=None, kw_only=True)  # step
+    last: int | None = field(default=None, kw_only=True)
+    is_without_step: bool = field(default=False, kw_only=True)
 
     @property
     def is_all(self) -> bool:
         """Whether nothing is left out."""
-        return self.split is None and self.env is None
+        return not self.given and not self.is_of_steps
+
+    @property
+    def is_of_steps(self) -> bool:
+        """Whether only some steps are chosen."""
+        return self.is_without_step or (self.first, self.last) != (None, None)
+
+    def has_step(self, step: int | None) -> bool:
+        """Say whether what has this step, or none (None), is chosen as far as its step goes."""
+        if not self.is_of_steps:
+            return True
+        if step is None or self.is_without_step:
+            return step is None and self.is_without_step
+        return (self.first is None or step >= self.first) and (self.last is None or step <= self.last)
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """What is asked for, as `Groups` and its sentences take it."""
+        return {"split": self.split, "env": self.env, "first": self.first, "last": self.last}
 
     @property
     def given(self) -> dict[str, str]:
@@ -34,16 +55,23 @@ class Among:
         return {name: value for name, value in (("split", self.split), ("env", self.env)) if value is not None}
 
     def condition(self, row: str) -> str:
-        """Return the SQL condition for a row of this name, with `given` as its parameters."""
-        return " and ".join(chosen(f"{row}.{name}", name) for name in self.given) or "1 = 1"
+        """Return the SQL condition for a row of this name, with `asked()` as its parameters."""
+        kept = [chosen(f"{row}.{name}", name) for name in self.given]
+        kept += [f"{row}.step is null"] if self.is_without_step else []
+        kept += [f"{row}.step >= :first_step"] if self.first is not None else []
+        kept += [f"{row}.step <= :last_step"] if self.last is not None else []
+        return " and ".join(kept) or "1 = 1"
 
     def asked(self, **others: Any) -> dict[str, Any]:
-        """Return the parameters of a question with `SPLIT` and `ENV`."""
-        return {"split": self.split, "env": self.env, **others}
+        """Return the parameters of a question with `SPLIT`, `ENV` and `STEPS`."""
+        steps = {"first_step": self.first, "last_step": self.last, "without_step": self.is_without_step}
+        return {"split": self.split, "env": self.env, **steps, **others}
 
 
 SPLIT = f"(:split is null or {chosen('g.split', 'split')})"
 ENV = f"(:env is null or {chosen('g.env', 'env')})"
+STEPS = """((not :without_step or g.step is null) and (:first_step is null or g.step >= :first_step)
+    and (:last_step is null or g.step <= :last_step))"""
 ALL = Among()
 
 
@@ -116,10 +144,10 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
                         ),
                         0
                     ) as gone
-                from {read} g where run_id = :run and {counted} and {SPLIT}
+                from {read} g where run_id = :run and {counted} and {SPLIT} and {STEPS}
                 union all
                 select step, split, null, null, null, null, null, null, 0 from steps g
-                where run_id = :run and indexed_at is null and ({SPLIT} or split is null)
+                where run_id = :run and indexed_at is null and ({SPLIT} or split is null) and {STEPS}
             ) order by step is null, step, split
             """,
             among.asked(run=run_id),
@@ -172,7 +200,7 @@ def count_gone(
         select ifnull(sum(t.gone), 0), count(*), ifnull(max(t.gone = 1 and t.shard_id in (
                 select id from shards where run_id = :run and state = 'unread')), 0)
         from prompt_groups g join trajectories t on t.prompt_group_id = g.id
-        where g.run_id = :run and {SPLIT} and {ENV} {"and g.step is :step" if step else ""}
+        where g.run_id = :run and {SPLIT} and {ENV} and {STEPS} {"and g.step is :step" if step else ""}
             and (:prompts = 'null' or g.prompt_id in (select value from json_each(:prompts)))
         """,
         parameters,
@@ -185,7 +213,7 @@ def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | 
     rows = connection.execute(
         f"""
         select distinct prompt_id from prompt_groups g
-        where run_id = :run and (:step is null or step = :step) and {SPLIT} and {ENV}
+        where run_id = :run and (:step is null or step = :step) and {SPLIT} and {ENV} and {STEPS}
         """,
         among.asked(run=run_id, step=step),
     )
@@ -195,7 +223,9 @@ def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | 
 def splits_of(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> list[str | None]:
     """Return the splits of a run's trajectories, None for those of which none is recorded."""
     rows = connection.execute(
-        f"select distinct split from prompt_groups g where run_id = :run and {SPLIT} and {ENV} order by split",
+        f"""
+        select distinct split from prompt_groups g where run_id = :run and {SPLIT} and {ENV} and {STEPS} order by split
+        """,
         among.asked(run=run_id),
     )
     return [split for (split,) in rows]

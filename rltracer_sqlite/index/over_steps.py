@@ -65,8 +65,7 @@ class End(NamedTuple):
 
 def over_steps_query(run_id: int, numbers: Sequence[int], among: Among = ALL) -> Query:
     """Return the query for the rows of `groups_of_prompts`."""
-    parameters = {**among.given, "run": run_id, "prompts": json.dumps(list(numbers))}
-    return OVER_STEPS.format(among=among.condition("g")), parameters
+    return OVER_STEPS.format(among=among.condition("g")), among.asked(run=run_id, prompts=json.dumps(list(numbers)))
 
 
 def groups_of_prompts(

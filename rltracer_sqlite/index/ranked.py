@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from ..unrecorded import NOT_RECORDED
 from .lists import ALL, Among, table_rows, with_key
-from .over_steps import Query
+from .over_steps import Query, ends_of, groups_of_prompts
 
 # Those that are listed are chosen first: their trajectories alone are asked for rewards. Of prompts with the same pass
 # rate the one with more scored trajectories says more. The sign before prompt_id keeps the planner from an order of the
@@ -32,7 +35,7 @@ rewards as (
     select c.place, count(t.reward) as rewarded, avg(t.reward) as reward_mean
     from chosen c
     cross join prompt_groups g
-        on g.prompt_id = c.prompt_id and g.split is c.split and g.env is c.env and g.run_id = :run
+        on g.prompt_id = c.prompt_id and g.split is c.split and g.env is c.env and g.run_id = :run and {among}
     cross join trajectories t on t.prompt_group_id = g.id group by c.place
 )
 select c.prompt_id, p.key, p.task, c.split, c.env, c.steps, c.trajectories, c.scored, c.successes, c.pass_rate,
@@ -41,9 +44,22 @@ select c.prompt_id, p.key, p.task, c.split, c.env, c.steps, c.trajectories, c.sc
 from chosen c join prompts p on p.id = c.prompt_id left join rewards r on r.place = c.place
 order by c.pass_rate {direction}, c.scored desc, c.prompt_id, c.split, c.env
 """
+UNSCORED = """
+select count(*), ifnull(sum(has_reward), 0) from (
+    select max(reward_mean is not null) as has_reward from prompt_groups g
+    where g.run_id = :run and {among} group by +prompt_id, split, env having sum(scored) = 0
+)
+"""
 COUNTED = ("listed", "prompts", "never_passed", "always_passed")
 # Beside the list of the hardest none of them is called easy.
 NOT_AMONG_THE_HARDEST = "place > {limit}"
+
+
+class Unscored(NamedTuple):
+    """How many prompts have no score by the rule of their run, and how many of these have a reward all the same."""
+
+    prompts: int
+    rewarded: int
 
 
 def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False, places: str = "1 = 1") -> Query:
@@ -58,7 +74,7 @@ def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool =
         direction="desc" if is_easiest else "asc",
         limit=int(limit),
     )
-    return text, {**among.given, "run": run_id}
+    return text, among.asked(run=run_id)
 
 
 def ranked_prompts(
@@ -72,3 +88,35 @@ def ranked_prompts(
     rows = list(map(with_key, table_rows(connection, *ranked_query(run_id, limit, among, is_easiest))))
     counts = [{name: row.pop(name) for name in COUNTED} for row in rows]
     return rows, *((counts[0]["listed"], counts[0]["prompts"]) if counts else (0, 0))
+
+
+def unscored_prompts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> Unscored:
+    """Return how many prompts, counted in each split and environment as they are ranked, have no score, and why."""
+    query = UNSCORED.format(among=among.condition("g"))
+    return Unscored(*connection.execute(query, among.asked(run=run_id)).fetchone())
+
+
+def with_ends(
+    connection: sqlite3.Connection, run_id: int, prompts: Sequence[dict[str, Any]], among: Among = ALL
+) -> list[dict[str, Any]]:
+    """Return the rows of `ranked_prompts` with the ids of the trajectories that `groups_of_prompts` has of a step.
+
+    They are `best` and `worst` of all steps, None where all rewards are equal or fewer than two have one, and `highest`
+    and `lowest`, which are two of the equal ones then, and None where there is no reward.
+    """
+    places: dict[tuple[str | None, str | None], list[int]] = {}
+    for prompt in prompts:
+        places.setdefault((prompt["split"], prompt["env"]), []).append(prompt["prompt_id"])
+    groups: dict[tuple[int, str | None, str | None], list[dict[str, Any]]] = {}
+    for (split, env), numbers in places.items():
+        kept = replace(among, split=split or NOT_RECORDED, env=env or NOT_RECORDED)
+        for group in groups_of_prompts(connection, run_id, numbers, kept):
+            groups.setdefault((group["prompt_id"], split, env), []).append(group)
+    return [{**one, **_ends(groups.get((one["prompt_id"], one["split"], one["env"]), []))} for one in prompts]
+
+
+def _ends(groups: Sequence[dict[str, Any]]) -> dict[str, int | None]:
+    ends = ends_of(groups)
+    highest, lowest = (None, None) if ends is None else (end.trajectory for end in ends)
+    best, worst = (highest, lowest) if ends and ends[0].reward > ends[1].reward else (None, None)
+    return {"best": best, "worst": worst, "highest": highest, "lowest": lowest}

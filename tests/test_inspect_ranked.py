@@ -1,0 +1,130 @@
+"""The hardest prompts in the terminal: of some steps, with their ends, and why others are not scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands import rltracer, sentence
+from tests.index_factory import make_index
+from tests.indexing import rows, value
+
+HIGH_AND_LOW = ("highest", "lowest")
+
+
+def test_a_ranked_prompt_names_its_best_and_worst_trajectory_as_its_own_list_does(demo: Path) -> None:
+    database = demo / "x.sqlite"
+    told = list(map(json.loads, rltracer("inspect", database, "--hardest", 99, "--json").stdout.splitlines()))
+    head, *shown = rltracer("inspect", database, "--hardest", 99).stdout.splitlines()[3:]
+    assert head.split() == ["prompt", "split", "scored", "pass", "rate", "best", "worst", "preview"]
+    for row, line in zip(told, shown, strict=True):
+        *_, best, worst = rltracer("inspect", database, "--prompt", row["prompt_id"]).stdout.splitlines()
+        equal = f"trajectory {row['highest']}"
+        of_prompt = [equal, "equal"] if row["best"] is None else [f"trajectory {row['best']}", str(row["worst"])]
+        assert of_prompt[0] in (worst if row["best"] is None else best)
+        assert row["best"] is None or f"trajectory {row['worst']}," in worst
+        assert line.split()[4:6] == [of_prompt[0].split()[1], of_prompt[1]]
+
+
+# The words of a caption, and of the range: those of the steps alone are ranked, with their best and worst.
+@pytest.mark.parametrize(
+    ("options", "steps", "words"),
+    [
+        (["--step", 3], (3, 3), "in step 3"),
+        (["--steps", "3"], (3, 3), "in step 3"),
+        (["--steps", "5-7"], (5, 7), "over steps 5 to 7"),
+        (["--steps", "-2"], (0, 2), "over steps up to 2"),
+        (["--steps", "4-", "--split", "train"], (4, 8), "over steps from 4 on"),
+    ],
+)
+def test_the_hardest_of_some_steps_are_listed(
+    demo: Path, options: list[object], steps: tuple[int, int], words: str
+) -> None:
+    database = demo / "x.sqlite"
+    train = "and split = 'train'" if "train" in options else ""
+    known = rows(
+        database,
+        f"""
+        select prompt_id, split, sum(successes) * 1.0 / sum(scored) as rate, count(distinct step)
+        from prompt_groups where step between {steps[0]} and {steps[1]} {train} group by prompt_id, split
+        having sum(scored) > 0 order by rate, sum(scored) desc, prompt_id, split
+        """,
+    )
+    done = rltracer("inspect", database, "--hardest", 99, *options, "--json").stdout.splitlines()
+    told = [json.loads(line) for line in done]
+    assert [(row["prompt_id"], row["split"], row["pass_rate"], row["steps"]) for row in told] == known
+    for row in told:
+        of_prompt = f"prompt_id = {row['prompt_id']} and g.split = '{row['split']}'"
+        rewards = rows(
+            database,
+            f"""
+            select avg(reward), max(reward), min(reward) from trajectories t join prompt_groups g
+            on g.id = t.prompt_group_id where {of_prompt} and g.step between {steps[0]} and {steps[1]}
+            """,
+        )[0]
+        ends = [value(database, f"select reward from trajectories where id = {row[end]}") for end in HIGH_AND_LOW]
+        assert (row["reward_mean"], *ends) == pytest.approx(rewards)
+    shown = " ".join(rltracer("inspect", database, "--hardest", 99, *options).stdout.split())
+    assert shown.startswith(f"{len(known)} scored prompts, hardest first, {words}; split")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--hardest", "--step", "99"], "The run has no step 99; it has steps 1–8."),
+        (["--steps", "40-"], "The run has no steps from 40 on; it has steps 1–8."),
+        (["--prompt", 13, "--steps", "9-12"], "The run has no steps 9 to 12; it has steps 1–8."),
+        (["--prompt", 13, "--steps", "8"], "The run has no prompt 13 with step 8; it is only in steps 2, 4, 6–7."),
+        (["--easiest", "--step", "not recorded"], "The run has no trajectory without a step; it has steps 1–8."),
+    ],
+)
+def test_steps_that_are_not_there_are_said(demo: Path, options: list[object], said: str) -> None:
+    assert sentence(rltracer("inspect", demo / "x.sqlite", *options)) == said
+
+
+def test_a_range_narrows_the_steps_of_a_run_and_of_a_prompt(demo: Path) -> None:
+    for asked, found in (([], {5, 6, 7}), (["--prompt", 14], {5, 7})):
+        lines = rltracer("inspect", demo / "x.sqlite", *asked, "--steps", "5-7", "--json").stdout.splitlines()
+        assert {json.loads(line)["step"] for line in lines} == found
+    assert "--steps and --step ask" in sentence(rltracer("inspect", demo / "x.sqlite", "--steps", 5, "--step", 5), 2)
+
+
+# Of each prompt its value at metrics.right and its reward.
+RULE = "Success: metrics.right >= 1"
+UNSCORED = {
+    "some": (
+        [(1, 1), (None, 1), (None, 0), (None, None)],
+        f"{RULE}; 3 prompts not scored: 2 have rewards, but no metrics.right, and 1 has no reward "
+        "(rltracer success DB --rule sets another rule).",
+    ),
+    "one with a reward": (
+        [(1, 1), (None, 1)],
+        f"{RULE}; 1 prompt not scored: it has rewards, but no metrics.right (rltracer success DB --rule sets another "
+        "rule).",
+    ),
+    "two without": ([(1, 1), (None, None), (None, None)], f"{RULE}; 2 prompts not scored: they have no reward."),
+    "none": ([(1, 1)], f"{RULE}; every prompt is scored."),
+}
+
+
+@pytest.mark.parametrize("name", UNSCORED)
+def test_prompts_without_a_score_are_told_by_what_they_lack(tmp_path: Path, name: str) -> None:
+    prompts, said = UNSCORED[name]
+    made = [
+        {"prompt": f"p{place}", "metrics.right": right, "reward": reward}
+        for place, (right, reward) in enumerate(prompts)
+    ]
+    database = make_index(tmp_path / "x.sqlite", made, ("metrics.right", 1.0))
+    lines = rltracer("inspect", database, "--hardest").stdout.splitlines()
+    assert " ".join(lines[1 : lines.index(next(line for line in lines if "preview" in line))]) == said
+
+
+def test_where_no_prompt_is_scored_the_sentence_says_what_they_lack(tmp_path: Path) -> None:
+    made = [{"prompt": "p", "metrics.right": None, "reward": 1.0}]
+    database = make_index(tmp_path / "x.sqlite", made, ("metrics.right", 1.0))
+    assert sentence(rltracer("inspect", database, "--hardest")) == (
+        "No prompt is scored by the run's success rule, metrics.right >= 1: the only prompt has rewards, but no "
+        "metrics.right. rltracer success DB --rule sets another rule."
+    )
