@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import plural
 from . import CONTEXT, options
-from .amiss import say_amiss
 from .export_options import preferences, run_specs
-from .funnel import clear_progress, funnel_report, progress_line
+from .export_words import in_options, say_amiss_of_runs, say_row_notes, say_written, told_as
+from .funnel import funnel_report, progress_line
 from .ids import IdFile
 from .places import FILE, OUTPUT, RUN
 from .progress import refuse_both
 from .say import say
-from .visible import in_line, printable
 
 if TYPE_CHECKING:
-    from ..export.exporter import ExportResult, TraceDataExporter
+    from ..export.exporter import TraceDataExporter
     from ..export.runs import TraceRunSpec
     from ..sources.places import Root
 
 OTHER_RULE = (
     "What has passed is by the success rule of its run: rltracer success DB RUN --rule 'reward >= 1' changes it."
 )
-FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
+
+
+def refuse_rule(context: click.Context, option: click.Parameter, rule: str | None) -> None:
+    """Say where the rule is set: --success is an option of rltracer-index, and looked for here too."""
+    if rule is not None:
+        raise click.UsageError(OTHER_RULE)
 
 
 @click.command(context_settings=CONTEXT)
@@ -153,9 +153,7 @@ FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
 @click.option(
     "--distinct", is_flag=True, help="Rows of the same content once; quotas and --target take others instead."
 )
-@click.option(
-    "--success", hidden=True, callback=lambda *given: _refuse_rule(given[-1]), expose_value=False, help=OTHER_RULE
-)
+@click.option("--success", hidden=True, callback=refuse_rule, expose_value=False, help=OTHER_RULE)
 @options.progress
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def command(
@@ -182,7 +180,7 @@ def command(
     from ..export.exporter import TraceDataExporter
     from ..export.write import refuse_name
 
-    with _told_as(click.UsageError):
+    with told_as(click.UsageError):
         if output is not None:
             refuse_name(output)
         specs = run_specs(runs, options)
@@ -192,11 +190,6 @@ def command(
     else:
         assert output is not None
         _write(exporter, specs, output, quiet)
-
-
-def _refuse_rule(rule: str | None) -> None:
-    if rule is not None:
-        raise click.UsageError(OTHER_RULE)
 
 
 def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, options: dict[str, Any]) -> None:
@@ -209,79 +202,21 @@ def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, 
         raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
 
 
-@contextmanager
-def _told_as(kind: type[click.ClickException]) -> Iterator[None]:
-    """Raise what the export refuses as an error of this kind, in the words of the command line."""
-    from ..export.errors import ExportError
-
-    try:
-        yield
-    except ExportError as error:
-        raise kind(printable(_with_options(str(error)))) from None
-    finally:
-        clear_progress()
-
-
 def _dry_run(exporter: TraceDataExporter, specs: list[TraceRunSpec]) -> None:
-    with _told_as(click.ClickException):
-        told = _in_options(exporter.inspect())
+    with told_as(click.ClickException):
+        told = in_options(exporter.inspect())
     say(funnel_report(told))
-    _say_row_notes(told)
-    _say_amiss(specs)
+    say_row_notes(told)
+    say_amiss_of_runs(specs)
     sys.exit(0 if told["funnel"][0]["left"] else 1)  # no run has the steps or the split that are asked for
 
 
 def _write(exporter: TraceDataExporter, specs: list[TraceRunSpec], output: Path, quiet: bool) -> None:
     is_replaced = output.exists()
-    with _told_as(click.ClickException):
+    with told_as(click.ClickException):
         result = exporter.write(output, allow_empty=False)
     if not quiet:
-        told = _in_options(result.summary)
-        _say_written(result, told, is_replaced)
-        _say_row_notes(told)
-        _say_amiss(specs)
-
-
-def _say_written(result: ExportResult, told: dict[str, Any], is_replaced: bool) -> None:
-    say(funnel_report(told))
-    distinct = result.distinct_row_count
-    repeated = f", {distinct:,} distinct," if distinct < result.row_count else ""
-    written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {result.output_path}"
-    replaced = ", replaced" if is_replaced else ""
-    say(f"{written}{replaced}; summary: {result.summary_path}")
-
-
-def _say_row_notes(told: dict[str, Any]) -> None:
-    """Say on stderr what rows do not show at first sight, and a trainer takes in."""
-    for note in told["row_notes"]:
-        say(in_line(f"Note: {note}"), err=True)
-
-
-def _in_options(told: dict[str, Any]) -> dict[str, Any]:
-    """Return a summary whose sentences name preferences as the options that set them here."""
-    return told | {name: [_with_options(note) for note in told[name]] for name in ("notes", "row_notes", "amiss")}
-
-
-def _with_options(sentence: str) -> str:
-    """Return a sentence of the library with its names of preferences as the options that set them here."""
-    from ..export.settings import renamed
-
-    options = {param.name: param.opts[-1 if param.name == "output" else 0] for param in command.params}
-    sentence = FIELD_FILTER.sub(r"--field '\1'", sentence)
-    return renamed(sentence, lambda name, value: f"{options[name]} {value}".strip() if name in options else None)
-
-
-def _say_amiss(specs: list[TraceRunSpec]) -> None:
-    """Say what of the runs was not read, as every command does that shows figures of a run."""
-    from ..index.database import open_index
-    from ..index.queries import runs
-    from ..on_demand import cached_index
-    from ..sources.places import place
-
-    asked: dict[Root, set[str | int | None]] = {}
-    for spec in specs:
-        asked.setdefault(place(spec.path), set()).add(spec.run)
-    for path, names in asked.items():
-        index = cached_index(path) if names == {None} else path  # of an index each run has a spec with its name
-        with closing(open_index(Path(str(index)))) as connection:
-            say_amiss(connection, path, {run.id for run in runs(connection) if names == {None} or run.name in names})
+        told = in_options(result.summary)
+        say_written(result, told, is_replaced)
+        say_row_notes(told)
+        say_amiss_of_runs(specs)

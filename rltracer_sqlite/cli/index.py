@@ -138,7 +138,8 @@ def _watch(database: Path, runs: tuple[Root, ...], options: Options, every: floa
 def _index(database: Path, runs: tuple[Root, ...], options: Options) -> Indexed:
     from ..index.database import remove_database
     from ..index.lock import WriterLock
-    from .indexing import beside_of, index_runs, rebuild_index
+    from .indexing import index_runs
+    from .rebuilding import beside_of, rebuild_index
     from .stopped import telling
     from .unfinished import Unfinished
 

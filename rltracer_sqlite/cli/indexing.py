@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..amounts import listed
 from .say import say
 from .several import alike_folders, doubt, refuse_clash, refuse_merging
 from .stopped import telling
@@ -29,48 +27,6 @@ class Indexed(NamedTuple):
 
     every_run: bool
     without_fault: bool
-
-
-def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> Indexed:
-    """Index into a file beside the database, and put it in its place when every run gave trajectories."""
-    from ..index.database import remove_database, replace_database
-
-    searchable = _check_all_named(database, roots)
-    options = replace(options, fts=options.fts or searchable)
-    beside = beside_of(database)
-    try:
-        done = index_runs(beside, roots, options, database)
-        if done.every_run:
-            replace_database(beside, database)
-        return done
-    finally:
-        remove_database(beside)
-
-
-def beside_of(database: Path) -> Path:
-    """Return the file that a database is rebuilt in."""
-    return Path(f"{database}.rebuilding")
-
-
-def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:
-    """Refuse to rebuild a database that holds further runs: they would be gone. Say whether it holds full text."""
-    from ..index.database import IndexFileError, open_index
-    from ..index.queries import runs
-    from ..search import has_old_text, has_text
-    from ..sources.places import real_place
-
-    if not database.exists():
-        return False
-    connection = open_index(database)
-    try:
-        named = {str(real_place(root)) for root in roots}
-        others = [known.root for known in runs(connection) if known.root not in named]
-        searchable = has_text(connection) or has_old_text(connection)
-    finally:
-        connection.close()
-    if others:
-        raise IndexFileError(f"{database} also holds {listed(others)}: name these runs too to rebuild it.")
-    return searchable
 
 
 def index_runs(target: Path, roots: tuple[Root, ...], options: Options, shown: Path) -> Indexed:
