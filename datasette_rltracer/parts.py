@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rltracer_sqlite.thoughts import split_thoughts
+
 from .image_size import shown_size
 from .text import Text, cut, json_text
 
@@ -17,8 +19,6 @@ LONGEST_ADDRESS = 500
 NOT_LOADED = "image not loaded: only PNG, JPEG, GIF and WebP inside the record are shown"
 TOO_LARGE = "image too large to show here; the raw record has it"
 MOST_PARTS = 200
-
-THINK, END_OF_THINK = "<think>", "</think>"
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,6 @@ def read_parts(content: object, limit: int) -> Content:
         return Content(len(text), [Part(cut(text, limit), label=type(content).__name__)])
     characters = sum(len(_part_text(part) or "") for part in content)
     return Content(characters, list(_listed(content[:MOST_PARTS], limit)), [], max(len(content) - MOST_PARTS, 0))
-
-
-def split_thoughts(text: str) -> tuple[list[str], str]:
-    """Return ([the reasoning at the beginning of a text, with its tags], the rest).
-
-    Chat templates often put the opening tag into the prompt, so that only the closing one is in the text.
-    """
-    end = text.find(END_OF_THINK)
-    begins = text.lstrip().startswith(THINK)
-    if end < 0 or not (begins or THINK not in text[:end]):
-        return [], text
-    end += len(END_OF_THINK)
-    return [text[:end]], text[end:].lstrip("\n")
 
 
 def _listed(content: list[Any], limit: int) -> Iterator[Part]:

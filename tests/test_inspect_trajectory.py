@@ -12,6 +12,7 @@ from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.layouts import episode, message, trace
 from tests.small_runs import TRACES, make_run
+from tests.table_rows import write_lines
 
 
 def test_a_trajectory_is_found_by_its_recorded_id_or_its_beginning(demo: Path, tmp_path: Path) -> None:
@@ -77,3 +78,17 @@ def test_the_agents_of_an_episode_lead_to_one_another(tmp_path: Path) -> None:
     assert "episode" not in shown[0]
     assert shown[1] == "agent solver · its episode has 2 trajectories: beside it judge␊passed 3"
     assert shown[2] == "agent judge␊passed · its episode has 2 trajectories: beside it solver 2"
+
+
+@pytest.mark.parametrize("before", ["<think>", ""], ids=["both tags", "the closing tag"])
+def test_a_long_thought_within_the_text_does_not_cut_off_the_answer(tmp_path: Path, before: str) -> None:
+    said = f"{before}{'hm ' * 5000}</think>\n\nIt is 42."
+    write_lines(tmp_path / "run/chats.jsonl", {"messages": [message("user", "6 * 7?"), message("assistant", said)]})
+    assert indexed(tmp_path / "x.sqlite", tmp_path / "run").returncode == 0
+    shown = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout.splitlines()
+    thought, more, answer = shown[-3:]
+    of_all = len(said) - len("\n\nIt is 42.")
+    assert thought.startswith("│ hm ")
+    assert more == f"… {of_all - 4000:,} of {of_all:,} characters more; --full shows them"
+    assert answer == "It is 42."
+    assert said in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--full").stdout

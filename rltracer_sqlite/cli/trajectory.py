@@ -159,10 +159,21 @@ def _message(position: int, message: dict[str, Any], is_full: bool) -> Iterator[
     if message.get("reasoning_content"):
         yield from _text(REASONING + content_text(message["reasoning_content"]), is_full, MARGIN)
     if message.get("content"):
-        yield from _text(content_text(message["content"], " "), is_full)
+        yield from _content(content_text(message["content"], " "), is_full)
     for call in message.get("tool_calls", ()):
         function = call["function"]
         yield from _text(f"→ {function['name']}({function['arguments']})", is_full)
+
+
+def _content(text: str, is_full: bool) -> Iterator[str]:
+    """Yield what a message says; cut by itself is the reasoning that it begins with, so that the answer is seen."""
+    from ..thoughts import split_thoughts
+
+    thoughts, rest = ([], text) if is_full else split_thoughts(text)
+    for thought in thoughts:
+        yield from _text(thought, is_full, MARGIN)
+    if rest:
+        yield from _text(rest, is_full)
 
 
 def ruled(title: str) -> str:

@@ -6,9 +6,10 @@ import pytest
 
 from datasette_rltracer import conversation
 from datasette_rltracer.conversation import paired_results, read_page
-from datasette_rltracer.parts import IMAGE_LIMIT, MOST_PARTS, read_parts, split_thoughts
+from datasette_rltracer.parts import IMAGE_LIMIT, MOST_PARTS, read_parts
 from datasette_rltracer.raw_text import read_raw_page
 from rltracer_sqlite.messages import normal_message
+from rltracer_sqlite.thoughts import split_thoughts
 
 from .conftest import PIXEL, tool_conversation
 
