@@ -37,7 +37,7 @@ WRONG = {
     ],
     "fts": [([], "Missing argument"), (["{db}", "--rebuild", "--remove"], "ask for different things")],
     "index": [
-        (["x.sqlite"], "Missing argument"),
+        (["x.sqlite"], "Give a run too"),
         (["x.sqlite", "{run}", "--steps", "x"], "is not a range of steps"),
         (["x.sqlite", "{run}", "--success", "reward>1"], "Cannot read the rule"),
         (["x.sqlite", "{run}", "--jobs", "0"], "--jobs"),

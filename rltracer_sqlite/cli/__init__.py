@@ -42,15 +42,15 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class Group(click.Group):
-    """A group that answers an unknown command with the one whose name is most like it."""
+    """A group that answers an unknown command with the one that is meant, or whose name is most like it."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in (known := self.list_commands(ctx)) and not args[0].startswith("-"):
-            from ..similar import did_you_mean
+            from .slips import command_meant
 
-            ctx.fail(f"No such command {args[0]!r}.{did_you_mean([args[0]], known)}")
+            ctx.fail(f"No such command {args[0]!r}.{command_meant(args[0], known)}")
         return super().resolve_command(ctx, args)
 
 
@@ -135,7 +135,9 @@ def _run(command: click.Command) -> NoReturn:
     except (BrokenPipeError, Interrupted):
         raise
     except click.ClickException as error:
-        show_error(error)
+        from .slips import with_way_on
+
+        show_error(with_way_on(error))
         sys.exit(error.exit_code)
     except Exception as error:  # the edge: what a person can mend is said in a sentence, anything else is a bug
         from .failures import explained  # which imports what only an error needs

@@ -175,7 +175,7 @@ def _open(path: Root, tokenizer: str | None) -> tuple[sqlite3.Connection, int | 
     from ..index.database import open_index
     from ..sources.places import is_database
 
-    if isinstance(path, Path) and (not path.exists() or is_database(path)):
+    if isinstance(path, Path) and is_database(path):
         return open_index(path), None
     from ..on_demand import brought_up_to_date, cached_index
     from ..sources import source_for

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from ..amounts import plural, ranges
+from ..amounts import listed, plural, ranges
 from ..arguments import shown
 from .columns import cell, cut, screen_width, width_of
 from .previews import SHORTEST_PREVIEW, told_apart
@@ -69,7 +70,8 @@ def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | Non
     """
     from ..index.elsewhere import OF_PROMPTS, Groups, asked_for
     from ..index.lists import numbers_of_prompts
-    from ..index.meant import NUMBER, prompts_meant
+    from ..index.meant import NUMBER, prompts_meant, runs_of_prompt
+    from ..index.queries import row_number
 
     connection, run_id = adapter.connection, adapter.run_id
     meant = prompts_meant(connection, run_id, asked)
@@ -81,6 +83,9 @@ def no_prompt(adapter: IndexedAdapter, asked: str, among: Among, step: int | Non
     if ways := Groups(connection, [run_id], asked_of, OF_PROMPTS).elsewhere():
         only = "" if adapter.refreshes and step is not None else "only "  # steps that were not read may have it too
         return f"{said}{asked_for(asked_too)}; it is {only}in {', and in '.join(ways)}."
+    if meant.by == NUMBER and (others := runs_of_prompt(connection, row_number(asked) or 0)):
+        which = f"the run{'s' if len(others) > 1 else ''} {listed(others)}"
+        return f"{said}; it is in {which}: --run {quote(others[0])}."
     numbers = numbers_of_prompts(connection, run_id, step, among)
     has = f"{asked_for(asked_too)} it has {plural(len(numbers), 'prompt')}"
     return f"{said};{has}" + (f", {ranges(numbers)}." if numbers else ".")

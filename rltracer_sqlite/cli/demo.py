@@ -11,6 +11,7 @@ import click
 from . import CONTEXT
 from .places import OUTPUT_FOLDER
 from .say import say
+from .visible import printable
 
 
 @click.command("demo", context_settings=CONTEXT)
@@ -29,22 +30,18 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
     from ..index.refresh import refresh_run
     from ..index.runs import ensure_run
     from ..roots import Roots
-    from ..sample import write_sample
     from ..search import refresh_text
     from ..sources import source_for
     from .indexing import remember
     from .report import counts
 
     run, database = folder / "run", folder / "demo.sqlite"
+    _refuse_used(folder, database)
+    folder.mkdir(parents=True, exist_ok=True)
+    connection = open_for_writing(database)  # first: a folder that holds it is known to be that of a sample
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_sample(run)
-    except OSError as error:
-        raise click.ClickException(f"The sample cannot be written: {error}.") from None
-    tokenizer = str((run / "tokenizer").absolute())
-    source = source_for(run, tokenizer)
-    connection = open_for_writing(database)
-    try:
+        _write(run)
+        source = source_for(run, str((run / "tokenizer").absolute()))
         run_id = ensure_run(connection, source, run, "demo")
         refresh_run(connection, source, run, run_id)
         refresh_text(connection, Roots([run]))
@@ -57,6 +54,22 @@ def command(folder: Path, port: int, no_serve: bool) -> None:
         say(f"Open it with:\n  datasette {quote(str(database))} --setting suggest_facets off")
     else:
         serve(database, port)
+
+
+def _write(run: Path) -> None:
+    from ..sample import write_sample
+
+    try:
+        write_sample(run)
+    except OSError as error:
+        raise click.ClickException(printable(f"The sample cannot be written: {error}.")) from None
+
+
+def _refuse_used(folder: Path, database: Path) -> None:
+    """Raise ClickException for a folder that holds something else than an earlier sample: it could be written over."""
+    if folder.is_dir() and not database.exists() and next(folder.iterdir(), None) is not None:
+        how = f"rltracer demo {quote(str(folder / 'demo'))}"
+        raise click.ClickException(printable(f"{folder} holds something else. Give a folder that is new: {how}"))
 
 
 def serve(database: Path, port: int) -> None:

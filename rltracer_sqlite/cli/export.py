@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,12 +17,14 @@ from .ids import IdFile
 from .places import FILE, OUTPUT, RUN
 from .progress import refuse_both
 from .say import say
+from .visible import printable
 
 if TYPE_CHECKING:
     from ..export.exporter import TraceDataExporter
     from ..export.runs import TraceRunSpec
     from ..sources.places import Root
 
+WRITTEN = (".jsonl", ".gz", ".zst", ".parquet")  # how the names of files of rows end
 OTHER_RULE = (
     "What has passed is by the success rule of its run: rltracer success DB RUN --rule 'reward >= 1' changes it."
 )
@@ -199,11 +202,14 @@ def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, 
         if options["mode"] != "preference" and is_given:
             raise click.UsageError(f"--{option} is of preference pairs: it goes with --mode preference.")
     if output is None and not dry_run:
-        raise click.UsageError("Give a file with -o, or --dry-run to see what would be selected.")
+        last = runs[-1]
+        is_output = len(runs) > 1 and isinstance(last, Path) and last.suffix in WRITTEN and not last.exists()
+        name = f" {quote(str(last))}" if is_output else ""
+        raise click.UsageError(printable(f"Give a file with -o{name}, or --dry-run to see what would be selected."))
 
 
 def _dry_run(exporter: TraceDataExporter, specs: list[TraceRunSpec]) -> None:
-    with told_as(click.ClickException):
+    with told_as(click.ClickException, specs):
         told = in_options(exporter.inspect())
     say(funnel_report(told))
     say_row_notes(told)
@@ -213,7 +219,7 @@ def _dry_run(exporter: TraceDataExporter, specs: list[TraceRunSpec]) -> None:
 
 def _write(exporter: TraceDataExporter, specs: list[TraceRunSpec], output: Path, quiet: bool) -> None:
     is_replaced = output.exists()
-    with told_as(click.ClickException):
+    with told_as(click.ClickException, specs):
         result = exporter.write(output, allow_empty=False)
     if not quiet:
         told = in_options(result.summary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from ..amounts import plural
 from .amiss import say_amiss
 from .funnel import clear_progress, funnel_report
 from .say import say
+from .vanished import if_any_moved
 from .visible import in_line, printable
 
 if TYPE_CHECKING:
@@ -25,12 +26,20 @@ FIELD_FILTER = re.compile(r"\bthe field filter ([^<>=]+[<>]?=\S+)")
 
 
 @contextmanager
-def told_as(kind: type[click.ClickException]) -> Iterator[None]:
-    """Raise what the export refuses as an error of this kind, in the words of the command line."""
+def told_as(kind: type[click.ClickException], specs: Sequence[TraceRunSpec] = ()) -> Iterator[None]:
+    """Raise what the export refuses as an error of this kind, in the words of the command line.
+
+    Of a file that is not there it is said what helps where one of the indexed runs has been moved.
+    """
     from ..export.errors import ExportError
+    from ..sources.base import LocatorError
 
     try:
         yield
+    except LocatorError as error:
+        # Of an index each run has a spec with its name, and of a run's folder one without.
+        moved = (if_any_moved(Path(str(spec.path)), [spec.run]) for spec in specs if isinstance(spec.run, str))
+        raise click.ClickException(printable(f"{error}{next(filter(None, moved), '')}")) from None
     except ExportError as error:
         raise kind(printable(with_options(str(error)))) from None
     finally:

@@ -42,6 +42,7 @@ def command(database: Path, rebuild: bool, remove: bool, progress: bool, quiet: 
     from ..index.lock import WriterLock
     from ..roots import Roots
     from ..search import refresh_text, remove_text
+    from .vanished import if_any_moved
 
     if rebuild and remove:
         raise click.UsageError("--rebuild and --remove ask for different things: give one of them.")
@@ -61,7 +62,7 @@ def command(database: Path, rebuild: bool, remove: bool, progress: bool, quiet: 
     if not quiet:
         say(text_report(done, database))
     for name, reason in done.skipped.items():
-        say(f"Error: the run {name} could not be read: {reason}", err=True)
+        say(f"Error: the run {name} could not be read: {reason}{if_any_moved(database, [name])}", err=True)
     say_unreadable(done)
     sys.exit(1 if done.skipped or done.unreadable else 0)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("database", type=FILE)
-@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
+@click.argument("runs", nargs=-1, type=RUN, metavar="RUN...")
 @click.option("--steps", metavar="N-M", help="Read these steps only, for example 1-100, 21 or 40- (to the end).")
 @click.option("--discover", is_flag=True, help="List the steps of a run without reading any of its files.")
 @click.option("--name", help="A name for the run. Default: the name of its folder.")
@@ -173,9 +173,13 @@ def parse_success(text: str) -> tuple[str, float]:
 
 
 def _refuse_swapped(database: Path, roots: tuple[Root, ...]) -> None:
-    """Raise UsageError where the run stands before the database."""
+    """Raise UsageError where there is no run, or one stands before the database, or an index in its place."""
     from ..sources.places import is_database
 
+    if not roots:
+        if database.is_dir():
+            raise click.UsageError(printable(f"DATABASE comes first: rltracer-index run.sqlite {quote(str(database))}"))
+        raise click.UsageError(printable(f"Give a run too: rltracer-index {quote(str(database))} RUN"))
     is_run = database.is_dir() or re.match(r"[a-z][a-z0-9+]+:/", str(database)) is not None
     if not is_run and (not database.is_file() or is_database(database) or database.stat().st_size == 0):
         return

@@ -145,12 +145,16 @@ def _holds_nothing(connection: sqlite3.Connection) -> bool:
 
 def find_source(root: Root, options: Options) -> Source:
     """Return the source that reads the run at `root`. Raises SourceError where none does."""
+    from ..sources.base import SourceError
+    from ..sources.places import is_database
+
+    if is_database(root):
+        raise SourceError(f"{root} is a database, and not a run. An index is shown by rltracer inspect, or datasette.")
     if options.mapping is None:
         from ..sources import source_for
 
         return source_for(root, options.tokenizer, options.layout)
     from ..sources import missing
-    from ..sources.base import SourceError
     from ..sources.table import mapping_source
 
     source = mapping_source(options.mapping, options.tokenizer)

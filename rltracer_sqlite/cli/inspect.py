@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -176,12 +175,12 @@ def _loaded(adapter: IndexedAdapter, number: int, row: dict[str, Any]) -> Trajec
 def _explained(adapter: IndexedAdapter, row: dict[str, Any], error: LocatorError) -> LocatorError:
     """Return the error with what to type where the files of an index's run are in another folder now."""
     from ..index.vanished import is_missing
+    from .vanished import if_moved
 
     is_of_it = row.get("run_id") == adapter.run_id
     if adapter.refreshes or not is_of_it or not is_missing(adapter.rollout_dir, row["shard_path"]):
         return error
-    command = f"  rltracer runs {quote(str(adapter.index))} --move {quote(row['run'])} FOLDER"
-    return type(error)(f"{error} If the run is in another folder now:\n{command}")
+    return type(error)(f"{error}{if_moved(adapter.index, row['run'])}")
 
 
 def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:

@@ -24,10 +24,14 @@ class Whole(click.types.IntParamType):
 
 
 class WholeOrNone(Whole):
-    """A whole number, or NOT_RECORDED for what has none."""
+    """The whole number of a step, or NOT_RECORDED for what has none, beside an option for a range of steps."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == NOT_RECORDED else super().convert(value, param, ctx)
+        if value == NOT_RECORDED:
+            return value
+        if isinstance(value, str) and (found := RANGE.fullmatch(value)) and found[2] and (found[1] or not found[3]):
+            self.fail(f"{value!r} is a range: --steps {value} takes it.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class From(click.IntRange):

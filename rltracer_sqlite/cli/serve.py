@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -225,8 +226,13 @@ def _existing(path: Root, what: str) -> Path:
         raise click.ClickException(
             printable(f"{path} is not on this machine: index it with rltracer-index, and serve the index by datasette.")
         )
+    from ..sources.places import is_database
+
     if not path.exists():
         from ..sources import missing
 
         raise click.ClickException(printable(missing(path, what)))
+    if is_database(path):
+        how = f"  datasette {quote(str(path))} --setting suggest_facets off"
+        raise click.ClickException(printable(f"{path} is a database. Datasette itself serves an index:\n{how}"))
     return path.resolve()

@@ -74,7 +74,7 @@ def guess(file: Path) -> None:
     from ..sources.table.guess import guess_mapping
 
     if not file.is_file():
-        raise SourceError(f"{file} is no file." if file.exists() else missing(file, "The file"))
+        raise SourceError(f"{file} is no file: give one of its tables." if file.exists() else missing(file, "The file"))
     try:
         known = source_for(file).name
     except SourceError:

@@ -60,6 +60,8 @@ def command(database: Path, run: str | None, rule: str | None, to_default: bool,
     if rule and to_default:
         raise click.UsageError("--rule and --default ask for different things: give one of them.")
     refuse_swapped("rltracer success", database, [run] if run else [])
+    if run is not None and ">=" in run:
+        raise click.UsageError(printable(f"A rule is given by --rule {quote(run)}; RUN is the name of a run."))
     parsed = parse_option(rule, "--rule") if rule else None
     with closing(open_index(database)) as connection:
         ids = [run_id for run_id, _ in chosen_runs(connection, run, database)]

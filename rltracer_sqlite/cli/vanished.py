@@ -1,9 +1,11 @@
-"""What is said of places where nothing can be indexed: whether one is a run of the index that has vanished."""
+"""What is said of runs of an index whose files have vanished, and how the index is told where they are now."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..amounts import plural
@@ -11,6 +13,29 @@ from ..amounts import plural
 if TYPE_CHECKING:
     from ..index.vanished import Vanished
     from ..sources.places import Root
+
+
+def if_moved(database: Path, run: str) -> str:
+    """Return what to type where the files of a run are in another folder now."""
+    command = f"rltracer runs {quote(str(database))} --move {quote(run)} FOLDER"
+    return f" If the run is in another folder now:\n  {command}"
+
+
+def if_any_moved(database: Path, names: Collection[str]) -> str:
+    """Return `if_moved` for the first of some runs of an index whose folder is not there; "" where all are."""
+    from ..index.database import open_index
+    from ..index.queries import runs
+
+    with closing(open_index(database)) as connection:
+        away = (run.name for run in runs(connection) if run.name in names and _is_away(run.root))
+        return next((if_moved(database, name) for name in away), "")
+
+
+def _is_away(root: str) -> bool:
+    try:
+        return "://" not in root and not Path(root).exists()
+    except OSError:
+        return False
 
 
 def flag_or_explain(database: Path, unread: list[tuple[Root, str]]) -> list[str]:

@@ -53,6 +53,14 @@ def prompts_meant(
     return Meant(TEXT, [row for row in found if row["begins"]], [])
 
 
+def runs_of_prompt(connection: sqlite3.Connection, number: int) -> list[str]:
+    """Return the names of the runs that have the prompt of this number."""
+    sql = """
+        select name from runs where id in (select run_id from prompt_groups where prompt_id = ?) order by id
+    """
+    return [name for (name,) in connection.execute(sql, (number,))]
+
+
 def _candidates(
     connection: sqlite3.Connection, run_id: int, asked: str, step: int | None, among: Among
 ) -> list[dict[str, Any]]:
