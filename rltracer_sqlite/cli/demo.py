@@ -21,6 +21,8 @@ from .visible import printable
 def command(folder: Path, port: int, no_serve: bool) -> None:
     """Write a small sample run to FOLDER (default: demo), index it, and serve it with Datasette on this machine.
 
+    FOLDER is new, empty, or that of an earlier sample, which is written over.
+
     The run is made up: eight steps of a policy that gets better at word problems, at a small shell, at pictures
     and at explaining code. It shows what a run of your own will look like. The last step holds tokens, and all of it
     can be searched. Ctrl-C ends the serving, with exit code 0.
