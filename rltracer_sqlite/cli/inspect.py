@@ -15,18 +15,15 @@ from . import CONTEXT, options
 from .amiss import say_amiss_of
 from .inspection import asked_to_show
 from .numbers import From, FromOrPlace, WholeOrNone
+from .one_trajectory import explained, loaded, only_one, row_of
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
 from .trajectory import trajectory_json, trajectory_lines, unread_lines
 from .visible import json_line
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from ..adapter import IndexedAdapter
-    from ..sources.base import LocatorError
     from ..sources.places import Root
-    from ..trajectory import Trajectory
     from .inspection import Inspection
 
 
@@ -149,54 +146,24 @@ def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iter
     from ..sources.base import LocatorError
     from .covered import rule_of
 
-    row = {**_row(adapter, number), "rule": rule_of(adapter, in_brackets=True)}
+    row = {**row_of(adapter, number), "rule": rule_of(adapter, in_brackets=True)}
     row["episode"] = episode_traces(adapter.connection, row)
     try:
-        loaded = adapter.load_trajectory(number)
+        trajectory = adapter.load_trajectory(number)
     except LocatorError as error:
         if asked.as_json or row.get("run_id") != adapter.run_id:
-            raise _explained(adapter, row, error) from None
-        return unread_lines(row, _explained(adapter, row, error))
+            raise explained(adapter, row, error) from None
+        return unread_lines(row, explained(adapter, row, error))
     if asked.as_json:
-        return iter([json_line(trajectory_json(loaded, row))])
-    return trajectory_lines(loaded, row, asked.branch, asked.is_full)
-
-
-def _loaded(adapter: IndexedAdapter, number: int, row: dict[str, Any]) -> Trajectory:
-    """Return a trajectory. Raises LocatorError, which says how a run is found that has been moved."""
-    from ..sources.base import LocatorError
-
-    try:
-        return adapter.load_trajectory(number)
-    except LocatorError as error:
-        raise _explained(adapter, row, error) from None
-
-
-def _explained(adapter: IndexedAdapter, row: dict[str, Any], error: LocatorError) -> LocatorError:
-    """Return the error with what to type where the files of an index's run are in another folder now."""
-    from ..index.vanished import is_missing
-    from .vanished import if_moved
-
-    is_of_it = row.get("run_id") == adapter.run_id
-    if adapter.refreshes or not is_of_it or not is_missing(adapter.rollout_dir, row["shard_path"]):
-        return error
-    return type(error)(f"{error}{if_moved(adapter.index, row['run'])}")
-
-
-def _row(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
-    """Return what the index has of a trajectory, with the number of its prompt."""
-    from ..index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
-
-    row = trajectory_row(adapter.connection, number) or {}
-    prompt = prompt_of_trajectory(adapter.connection, number)
-    return {**row, "prompt_id": prompt, "prompt_key": key_of_prompt(adapter.connection, prompt)}
+        return iter([json_line(trajectory_json(trajectory, row))])
+    return trajectory_lines(trajectory, row, asked.branch, asked.is_full)
 
 
 def _beside(left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], asked: Inspection) -> Iterator[str]:
     from .beside import Side, beside
 
-    rows = _row(*left), _row(*right)
-    one, other = (Side(row, _loaded(*side, row)) for side, row in zip((left, right), rows, strict=True))
+    rows = row_of(*left), row_of(*right)
+    one, other = (Side(row, loaded(*side, row)) for side, row in zip((left, right), rows, strict=True))
     return beside(asked.place, one, other, asked.is_full, asked.as_json)
 
 
@@ -232,23 +199,9 @@ def _adapter_of(asked: Inspection, trajectory: str) -> tuple[IndexedAdapter, int
 
     if asked.run is None and isinstance(asked.place, Path) and is_database(asked.place):
         with closing(open_index(asked.place)) as connection:
-            number = _only_one(connection, trajectory)
+            number = only_one(connection, trajectory)
             found = run_of_trajectory(connection, number)
         return _adapter(asked, found[0] if found else None), number
     adapter = _adapter(asked, asked.run)
     adapter.ensure_trajectory_indexed(trajectory)
-    return adapter, _only_one(adapter.connection, trajectory)
-
-
-def _only_one(connection: sqlite3.Connection, asked: str) -> int:
-    from ..index.queries import no_trajectory, trajectories_named
-    from ..sources.base import SourceError
-
-    found = trajectories_named(connection, asked)
-    if not found:
-        raise SourceError(no_trajectory(connection, asked))
-    if len(found) > 1:
-        raise SourceError(
-            f"Several trajectories have the id {asked}: give one by number, {', '.join(map(str, found))}."
-        )
-    return found[0]
+    return adapter, only_one(adapter.connection, trajectory)
