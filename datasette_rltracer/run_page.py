@@ -14,7 +14,7 @@ from rltracer_sqlite.index.states import COMPLETE, by_step, left_aside, state_wo
 from rltracer_sqlite.passrates import WINDOW_SIZES
 from rltracer_sqlite.unscored import of_environments
 
-from . import charts, compat
+from . import chart_filters, charts, compat
 from .access import permitted_index
 from .addresses import DATABASE, integer, place, prompt_url, row_url, run_url, step_url, table_url
 from .drawings import rate_bar
@@ -45,7 +45,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
     database = await permitted_index(
         datasette, request, "runs", "steps", "shards", "prompts", "prompt_groups", "problems"
     )
-    refuse_unknown_options(request, ("start", *charts.OPTIONS))
+    refuse_unknown_options(request, ("start", *chart_filters.OPTIONS))
     identity, start = integer(request.url_vars["run"]), place(request.args.get("start")) or 0
     queries = list_queries(identity, start)
     live = await live_run(datasette, database, identity)

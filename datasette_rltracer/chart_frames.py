@@ -1,0 +1,46 @@
+"""The frame of a chart in a page, which the browser draws it into, and a page that is one of them alone."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from rltracer_sqlite.charts import Filters, load_spec
+
+from .addresses import static_url
+from .chart_filters import chart_url, charts_url
+from .text import plain, visible
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
+
+def frame_of(datasette: Datasette, database: str, chart: str, filters: Filters) -> Markup:
+    """Return the frame of a chart, with its title and what it shows: without JavaScript, a link to its numbers."""
+    about = load_spec(chart)["usermeta"]["rltracer"]
+    url = chart_url(datasette, database, chart, filters, ".json")
+    return Markup(
+        '<figure class="rltracer-chart" data-chart="{}" data-url="{}" id="chart-{}"><h2>{}</h2><p>{}</p>'
+        '<div class="drawing"><noscript><a href="{}">The numbers as JSON</a>; drawing them needs JavaScript.</noscript>'
+        "</div></figure>"
+    ).format(chart, url, chart, about["title"], about["about"], url)
+
+
+def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filters, run: str) -> str:
+    """Return the HTML of a page that has one chart and nothing else; `run` is the name of the run."""
+    title = load_spec(chart)["usermeta"]["rltracer"]["title"]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}: {escape(plain(run))}</title>
+<link rel="stylesheet" href="{escape(static_url(datasette, "charts.css"))}">
+<body class="rltracer-chart-page">
+<p><a href="{escape(charts_url(datasette, database, filters))}">All charts of {visible(run)}</a></p>
+{frame_of(datasette, database, chart, filters)}
+<script type="module" src="{escape(static_url(datasette, "charts.js"))}"></script>
+</body>
+</html>
+"""
