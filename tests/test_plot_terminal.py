@@ -64,6 +64,24 @@ def test_in_a_pipe_the_rows_of_the_chart_are_printed(demo: Path, chart: str) -> 
     assert told == texts
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["pass-rate"], "2 trajectories have no step and are not drawn."),
+        (["reward", "--env", "math"], "1 trajectory has no step and is not drawn."),
+        (["reward", "--step-start", "1"], ""),
+        (["difficulty"], ""),
+    ],
+    ids=["all", "of one environment", "of steps", "of prompts"],
+)
+def test_in_a_pipe_stderr_says_what_is_not_among_the_rows(tmp_path: Path, options: list[str], said: str) -> None:
+    without = [{"step": None, "reward": 1.0, "env": env} for env in ("math", None)]
+    index = make_index(tmp_path / "x.sqlite", [{"reward": 0.0}, {"reward": 1.0}, *without])
+    done = rltracer("plot", index, *options)
+    assert done.stderr.rstrip("\n") == said
+    assert "no step and" not in done.stdout
+
+
 @pytest.mark.parametrize("chart", CHARTS)
 @pytest.mark.parametrize("width", [40, 80])
 def test_every_line_of_a_chart_fits_the_terminal(demo: Path, long_run: Path, chart: str, width: int) -> None:
