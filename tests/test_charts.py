@@ -249,7 +249,7 @@ def test_square_root_is_provided_where_sqlite_lacks_it():
 def test_words_say_what_a_reader_would_see(connection):
     words = describe_rows("pass_rate", draw(connection, "pass_rate", split="train"))
     assert words.startswith("Pass rate, train: 50.0% at step 1,")
-    assert words.endswith("n = 480.")
+    assert words.endswith("; 480 scored in all.")
     assert "of 5 scored prompts 0" in describe_rows("histogram", draw(connection, "histogram"))
     assert describe_rows("length", []) == "There is nothing to draw: no row matches."
 

@@ -114,6 +114,18 @@ def test_a_file_names_its_run_and_what_it_rests_on(index: Path, tmp_path: Path, 
     assert ("Shaded: not read." in said) == (chart == "zero_variance")
 
 
+@pytest.mark.parametrize("options", [[], ["--step-start", "2"], ["--env", "math"]], ids=["all", "steps", "environment"])
+def test_the_end_of_a_line_and_the_words_count_what_is_drawn_over_all_of_it(tmp_path: Path, options: list[str]) -> None:
+    rows = [{"step": step, "reward": reward} for step in (1, 2, 3, None) for reward in (0.0, 1.0, None)]
+    made = make_index(tmp_path / "x.sqlite", [*rows, {"step": 3, "env": "code", "reward": 1.0}])
+    scored = {"--step-start": 5, "--env": 6}.get(next(iter(options), ""), 7)
+    done = rltracer("plot", made, "pass-rate", *options, "-o", tmp_path / "x.html")
+    assert f"; {scored} scored in all. Success: " in " ".join(done.stdout.split())
+    pytest.importorskip("vl_convert")
+    assert rltracer("plot", made, "pass-rate", *options, "-o", tmp_path / "x.svg").returncode == 0
+    assert f">train, {scored} scored in all</text>" in (tmp_path / "x.svg").read_text()
+
+
 def test_no_text_ends_the_drawing_of_a_picture() -> None:
     pytest.importorskip("vl_convert")
     hostile = "a\x1b[31m\x00\ud800\uffff<b>&\u202e\n"

@@ -25,7 +25,8 @@ def describe_rows(chart: str, rows: Sequence[Row], split: str = "") -> str:
 
 def _pass_rate(rows: Sequence[Row]) -> str:
     parts = [
-        f"Pass rate, {name}: {_course(series, 'pass_rate', _share)}, n = {sum(row['scored'] for row in series):,}."
+        f"Pass rate, {name}: {_course(series, 'pass_rate', _share)}; "
+        f"{sum(row['scored'] for row in series):,} scored in all."
         for name, series in _by(rows, "split")
     ]
     return " ".join(parts)
@@ -36,8 +37,8 @@ def _reward(rows: Sequence[Row]) -> str:
     for name, component in _by(rows, "name"):
         for split, series in _by(component, "split"):
             count = sum(row["trajectories"] for row in series if row["mean"] is not None)
-            over = f", n = {count:,}" if count else ""
-            parts.append(f"{reward_words(name)}, {split}: {_ends(series, 'mean', _number)}{over}.")
+            in_all = f"; {count:,} recorded in all" if count else ""
+            parts.append(f"{reward_words(name)}, {split}: {_ends(series, 'mean', _number)}{in_all}.")
     return "Mean reward. " + " ".join(parts)
 
 
