@@ -28,6 +28,7 @@ from . import (
     group_page,
     hosts,
     indexes,
+    kept,
     live,
     menus,
     missing,
@@ -76,6 +77,11 @@ def prepare_connection(conn: sqlite3.Connection) -> None:
 @hookimpl
 def asgi_wrapper(datasette: Datasette) -> Callable[[App], App]:
     return hosts.checked_host(datasette)
+
+
+@hookimpl(specname="asgi_wrapper")
+def asgi_wrapper_of_files() -> Callable[[App], App]:
+    return kept.kept_by_browsers
 
 
 @hookimpl

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -15,24 +12,12 @@ from datasette.utils.asgi import BadRequest
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
-STATIC = Path(__file__).parent / "static"
 NO_STEP = "none"  # stands in an address for the trajectories without a step
 LARGEST_ID = 2**63 - 1
 
 # Patterns of addresses: the database that every page of ours is of, and below it a step of a run.
 DATABASE = r"^/-/rltracer/(?P<database>[^/]+)"
 STEP_PATH = rf"/step/(?P<run>\d+)/(?P<step>-?\d+|{NO_STEP})"
-
-
-def static_url(datasette: Datasette, name: str) -> str:
-    """Return the address of a file of ours; it changes with the file, so that browsers do not keep an old one."""
-    # Added and not formatted: the sum stays the kind of string that Datasette does not prefix again.
-    return datasette.urls.static_plugins("datasette-rltracer", name) + f"?v={_version(name)}"
-
-
-@cache
-def _version(name: str) -> str:
-    return sha256((STATIC / name).read_bytes()).hexdigest()[:10]
 
 
 def overview_url(datasette: Datasette, database: str, **query: Any) -> str:

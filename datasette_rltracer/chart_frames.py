@@ -1,4 +1,4 @@
-"""The frame of a chart in a page, which the browser draws it into, and a page that is one of them alone."""
+"""The frame of a chart in a page, which the browser draws it into, with the scripts for it, and a page of one alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from rltracer_sqlite.charts import Filters, load_spec
+from rltracer_sqlite.charts.render import SCRIPTS, VEGA, WAITING
 
-from .addresses import static_url
 from .chart_filters import chart_url, charts_url
+from .kept import static_url
 from .text import plain, visible
 
 if TYPE_CHECKING:
@@ -23,9 +24,17 @@ def frame_of(datasette: Datasette, database: str, chart: str, filters: Filters) 
     url = chart_url(datasette, database, chart, filters, ".json")
     return Markup(
         '<figure class="rltracer-chart" data-chart="{}" data-url="{}" id="chart-{}"><h2>{}</h2><p>{}</p>'
-        '<div class="drawing"><noscript><a href="{}">The numbers as JSON</a>; drawing them needs JavaScript.</noscript>'
-        "</div></figure>"
-    ).format(chart, url, chart, about["title"], about["about"], url)
+        '<div class="drawing">{}<noscript><a href="{}">The numbers as JSON</a>; drawing them needs JavaScript.'
+        "</noscript></div></figure>"
+    ).format(chart, url, chart, about["title"], about["about"], Markup(WAITING), url)
+
+
+def scripts(datasette: Datasette) -> Markup:
+    """Return what draws the frames of a page: Vega, which is fetched beside the page and run when a chart needs it."""
+    link = Markup('<link rel="modulepreload" id="rltracer-vega" fetchpriority="low" href="{}">')
+    script = Markup('<script type="module" src="{}"></script>')
+    lines = [link.format(static_url(datasette, VEGA)), *(script.format(static_url(datasette, one)) for one in SCRIPTS)]
+    return Markup("\n").join(lines)
 
 
 def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filters, run: str) -> str:
@@ -40,7 +49,7 @@ def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filter
 <body class="rltracer-chart-page">
 <p><a href="{escape(charts_url(datasette, database, filters))}">All charts of {visible(run)}</a></p>
 {frame_of(datasette, database, chart, filters)}
-<script type="module" src="{escape(static_url(datasette, "charts.js"))}"></script>
+{scripts(datasette)}
 </body>
 </html>
 """

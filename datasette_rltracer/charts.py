@@ -12,10 +12,10 @@ from rltracer_sqlite.charts import CHARTS, Filters
 from rltracer_sqlite.passrates import WINDOW_SIZES
 
 from .access import permitted_index
-from .addresses import DATABASE, integer, run_url, static_url
+from .addresses import DATABASE, integer, run_url
 from .chart_data import drawn_from
 from .chart_filters import OPTIONS, chart_url, charts_url, filters_of
-from .chart_frames import frame_of, page_of_one
+from .chart_frames import frame_of, page_of_one, scripts
 from .edge import Route
 from .filter_names import refuse_unknown_options
 from .filter_values import not_among
@@ -71,7 +71,7 @@ async def charts_fragment(datasette: Datasette, request: Request, database: str,
     """Return the form and the figures of a run's charts, for a page that the visitor may see.
 
     The filters of the request (`split`, `env`, `step__gte`, `step__lte`, `_window`) apply. The page has to link
-    static/charts.css itself; the script comes with the fragment. Raises BadRequest for a filter that is none.
+    static/charts.css itself; the scripts come with the fragment. Raises BadRequest for a filter that is none.
     """
     filters = filters_of(request, run_id)
     found = await datasette.execute(database, CHOICES, {"run_id": run_id}, truncate=False)
@@ -87,7 +87,7 @@ async def charts_fragment(datasette: Datasette, request: Request, database: str,
         "missing": [one for name, known in values.items() for one in not_among(datasette, request, name, known)],
         "windows": WINDOW_SIZES,
         "frames": [frame_of(datasette, database, name, filters) for name in CHARTS],
-        "script": static_url(datasette, "charts.js"),
+        "scripts": scripts(datasette),
     }
     return Markup(await datasette.render_template("rltracer/charts_fragment.html", context, request=request))
 

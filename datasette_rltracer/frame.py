@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from .addresses import export_url, group_url, overview_url, run_url, search_url, static_url, step_url
+from .addresses import export_url, group_url, overview_url, run_url, search_url, step_url
 from .browse_config import browse_url, browsed_database
 from .drawings import cell, rate_cell, reward_cell
 from .figures import brief, counted, moment, number
+from .kept import static_url
 from .selection import Pair
 from .text import first_words
 

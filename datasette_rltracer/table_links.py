@@ -10,8 +10,9 @@ from markupsafe import Markup
 from rltracer_sqlite.amounts import plural
 from rltracer_sqlite.metadata import table_descriptions
 
-from .addresses import group_url, prompt_url, run_url, static_url, step_url, table_url, trajectory_url
+from .addresses import group_url, prompt_url, run_url, step_url, table_url, trajectory_url
 from .indexes import is_known_index, is_rollout_index
+from .kept import static_url
 from .selection import at
 from .text import visible
 

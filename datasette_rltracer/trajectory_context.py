@@ -11,13 +11,14 @@ from rltracer_sqlite.sources.numbering import numbered
 from rltracer_sqlite.tokens.templates import TOKEN_IDS
 from rltracer_sqlite.trajectory import Trajectory
 
-from .addresses import place, static_url
+from .addresses import place
 from .branches import Branch, around, branch_tree, branches_of
 from .conversation import Page, Turn, page_of, read_page
 from .expected import expected_answer
 from .facts import sections
 from .find import Find, find_context, find_in
 from .frame import step_words, trail
+from .kept import static_url
 from .lens import LensPage, may_have_tokens
 from .lens_kinds import LENS_NAMES
 from .raw_text import RawMessage, read_raw_page

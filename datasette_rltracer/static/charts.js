@@ -1,237 +1,73 @@
-// Draws the charts of a page when they come into view. A figure says where its chart is: at `data-url`, or in a
-// script element inside it. Nothing here evaluates text as code, so `script-src 'self'` is enough.
+// Says when each chart of a page is drawn: those near the window at once, the others when these are done. The others are
+// drawn one after another and only while somebody looks at the page, so that an index, which may be large, is never asked
+// at once for several charts that nobody sees: for one while the one before it is drawn.
 
-const NARROW = 560; // pixels; below, small multiples stand under one another
-const NOT_XML = /[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu; // a file of SVG may not have them
+const {ask, show, showNow, update} = globalThis.rltracerChart;
+const figures = [...document.querySelectorAll("figure.rltracer-chart")];
+const due = new Set();
+const begun = new Set(); // a promise for each chart that is being drawn
 
-async function vega() {
-  if (!globalThis.rltracerVega) await import("./vega.mjs");
-  return globalThis.rltracerVega;
+function want(figure) {
+  due.add(figure);
+  near.observe(figure);
 }
 
-async function load(figure) {
-  const inside = figure.querySelector('script[type="application/json"]');
-  if (inside) return JSON.parse(inside.textContent);
-  const response = await fetch(figure.dataset.url, {headers: {accept: "application/json"}});
-  const content = await response.json();
-  if (!response.ok) throw new Error(content.error ?? `the server answered ${response.status}`);
-  return content;
-}
-
-function element(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
-}
-
-// The page decides, not the system: on a page that is always light the chart is light.
-function themeOf(figure) {
-  const [red, green, blue] = getComputedStyle(figure).color.match(/[\d.]+/g).map(Number);
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 128 ? "dark" : "light";
-}
-
-function fitted(spec, rows, width) {
-  if (spec.facet) {
-    spec.columns = width < NARROW ? 1 : Math.min(spec.columns, width < 1.5 * NARROW ? 2 : 4);
-    const gap = spec.spacing.column;
-    spec.spec.width = Math.max(120, Math.floor((width - 70 - (spec.columns - 1) * gap - Math.max(50, gap - 24)) / spec.columns));
-  } else {
-    spec.width = Math.max(260, Math.floor(width));
-    spec.autosize = {type: "fit-x", contains: "padding"};
-    const {axis, sort} = spec.encoding.y ?? {};
-    if (axis?.labelLimit) axis.labelLimit = Math.min(axis.labelLimit, Math.floor(width / 3));
-    if (spec.height.step) spec.height = spec.height.step * new Set(rows.map((row) => row[sort.field])).size;
-  }
-  return spec;
-}
-
-// A line joins rows of one stretch, and is broken where steps between them were not read.
-function datasets(content) {
-  return {rows: content.rows.map((row, place) => ({...row, stretch: content.stretches[place] ?? 0})), gaps: content.gaps};
-}
-
-async function viewOf(spec, content, theme, options) {
-  const {View, parse, compile, expressionInterpreter} = await vega();
-  const {config} = content.themes[theme];
-  Object.assign(spec, {config, datasets: datasets(content), description: content.description});
-  const view = new View(parse(compile(spec).spec, null, {ast: true}), {
-    expr: expressionInterpreter,
-    logLevel: 1, // errors; a panel in which a series is missing has an empty layer, which Vega would warn of
-    ...options,
-  });
-  await view.runAsync();
-  return view;
-}
-
-async function draw(content, box, theme) {
-  const spec = fitted(structuredClone(content.spec), content.rows, box.clientWidth);
-  delete spec.title; // the page has it as a heading
-  spec.background = "transparent";
-  return viewOf(spec, content, theme, {container: box, hover: true, renderer: "svg", tooltip: showTip});
-}
-
-const tip = element("div", {className: "rltracer-tip", hidden: true});
-
-function showTip(_, event, item, value) {
-  if (!value || typeof value !== "object") {
-    tip.hidden = true;
-    return;
-  }
-  const list = element("dl");
-  for (const [key, text] of Object.entries(value)) {
-    list.append(element("dt", {textContent: key}), element("dd", {textContent: text}));
-  }
-  tip.replaceChildren(list);
-  tip.hidden = false;
-  if (!tip.isConnected) document.body.append(tip);
-  const {width, height} = tip.getBoundingClientRect();
-  const left = event.clientX + 14 + width > innerWidth ? event.clientX - 14 - width : event.clientX + 14;
-  tip.style.left = `${Math.max(4, left)}px`;
-  tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - height - 4))}px`;
-}
-
-// The rows of the index behind a mark, as filters of a table's own page; null where the mark stands for none.
-function rowsUrl(content, row) {
-  const link = content.links;
-  if (!link || !row) return null;
-  const filters = [...link.fixed];
-  for (const [filter, field] of Object.entries(link.filters)) {
-    if (row[field] === undefined) continue;
-    filters.push(row[field] === null ? [`${filter}__isnull`, "1"] : [filter, String(row[field])]);
-  }
-  const chosen = link.choices && link.choices[row[link.choices.field]];
-  if (chosen) filters.push(...Object.entries(chosen));
-  return `${link.table}?${new URLSearchParams(filters)}`;
-}
-
-// A mark that is found by its nearness stands one level deeper.
-const rowOf = (item) => item?.datum?.datum ?? item?.datum;
-
-function follow(content, view) {
-  view.addEventListener("click", (event, item) => {
-    const url = rowsUrl(content, rowOf(item));
-    if (!url || item.mark?.marktype === "text") return;
-    if (event.ctrlKey || event.metaKey) open(url, "_blank", "noopener");
-    else location.assign(url);
-  });
-}
-
-function save(name, blob) {
-  const url = URL.createObjectURL(blob);
-  element("a", {href: url, download: name}).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-// A picture on its own has no page behind it, so it gets the theme's paper, a title, and beneath that what it rests on.
-async function download(figure, content, kind) {
-  const theme = themeOf(figure);
-  const spec = structuredClone(content.spec);
-  spec.background = content.themes[theme].background;
-  const view = await viewOf(spec, content, theme, {renderer: "none"});
-  const name = `${content.chart}.${kind}`;
-  if (kind === "svg") {
-    const drawn = (await view.toSVG()).replace(NOT_XML, "\uFFFD");
-    save(name, new Blob([drawn], {type: "image/svg+xml"}));
-  } else {
-    const canvas = await view.toCanvas(2);
-    save(name, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")));
-  }
-  view.finalize();
-}
-
-function table(content) {
-  const names = Object.keys(content.rows[0] ?? {});
-  const head = element("tr", {}, ...names.map((name) => element("th", {textContent: name, scope: "col"})));
-  const rows = content.rows.map((row) => {
-    const cells = names.map((name) => element("td", {textContent: row[name] ?? "–", title: row[name] ?? ""}));
-    const url = rowsUrl(content, row);
-    if (url) cells.push(element("td", {}, element("a", {href: url, textContent: "rows"})));
-    return element("tr", {}, ...cells);
-  });
-  return element("div", {}, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
-}
-
-function tools(figure, content) {
-  const bar = element("div", {className: "tools"});
-  if (content.sql_url) bar.append(element("a", {href: content.sql_url, textContent: "SQL", title: "the query and exactly the rows that are drawn"}));
-  for (const kind of ["png", "svg"]) {
-    bar.append(element("button", {type: "button", textContent: kind.toUpperCase(), onclick: () => download(figure, content, kind)}));
-  }
-  const rows = element("details", {}, element("summary", {textContent: `Table of ${content.rows.length.toLocaleString("en")} row${content.rows.length === 1 ? "" : "s"}`}));
-  rows.addEventListener("toggle", () => rows.open && !rows.querySelector("div") && rows.append(table(content)));
-  if (content.page_url) bar.append(element("a", {href: content.page_url, textContent: "This chart alone"}));
-  bar.append(rows);
-  return bar;
-}
-
-async function show(figure) {
-  figure.dataset.state = "loading";
-  const box = figure.querySelector(".drawing") ?? figure.appendChild(element("div", {className: "drawing"}));
-  box.tabIndex = 0; // where there is little room it scrolls, and that has to be possible with keys
-  try {
-    const content = (figure.content = await load(figure));
-    const {title, about} = content.spec.usermeta.rltracer;
-    if (!figure.querySelector("h2")) figure.prepend(element("h2", {textContent: title}), element("p", {textContent: about}));
-    if (content.rows.length) await redraw(figure, content, box);
-    if (!figure.querySelector("figcaption")) figure.append(element("figcaption", {textContent: content.description}));
-    figure.append(tools(figure, content));
-    if (!content.rows.length) figure.querySelectorAll(".drawing, button").forEach((unneeded) => unneeded.remove());
-    else keepFitting(figure, box);
-    figure.dataset.state = "drawn";
-  } catch (error) {
-    box.replaceChildren(element("p", {role: "alert", textContent: `This chart cannot be drawn: ${error.message}`}));
-    figure.dataset.state = "failed";
-  }
-}
-
-async function redraw(figure, content, box) {
-  figure.view?.finalize();
-  box.replaceChildren();
-  tip.hidden = true;
-  figure.dataset.theme = themeOf(figure);
-  figure.view = await draw(content, box, figure.dataset.theme);
-  follow(content, figure.view);
-}
-
-function keepFitting(figure, box) {
-  let drawn = box.clientWidth;
-  let waiting;
-  const again = () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      drawn = box.clientWidth;
-      redraw(figure, figure.content, box);
-    }, 150);
-  };
-  new ResizeObserver(() => Math.abs(box.clientWidth - drawn) > 8 && again()).observe(box);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-}
-
-// The page around a chart has been brought up to date: so is what is drawn already, in its place.
-async function update(figure) {
-  try {
-    const content = await load(figure);
-    if (!content.rows.length) return;
-    figure.content = content;
-    await redraw(figure, content, figure.querySelector(".drawing"));
-    figure.querySelector("figcaption").textContent = content.description;
-    figure.querySelector(".tools").replaceWith(tools(figure, content));
-  } catch {
-    // what was drawn before stays
-  }
+function begin(figure, whenAnswered) {
+  if (!due.delete(figure)) return;
+  near.unobserve(figure);
+  const draw = figure.dataset.state === "drawn" ? update : show;
+  const done = draw(figure, whenAnswered).finally(() => begun.delete(done));
+  begun.add(done);
 }
 
 const near = new IntersectionObserver(
   (entries) => {
-    for (const {isIntersecting, target} of entries) {
-      if (!isIntersecting) continue;
-      near.unobserve(target);
-      show(target);
-    }
+    for (const {isIntersecting, target} of entries) if (isIntersecting) begin(target);
+    drawOthers();
   },
   {rootMargin: "300px"},
 );
-document.querySelectorAll("figure.rltracer-chart").forEach((figure) => near.observe(figure));
+
+let isAtIt = false;
+async function drawOthers() {
+  if (isAtIt) return;
+  isAtIt = true;
+  while (due.size) {
+    await Promise.all(begun);
+    await isLookedAt();
+    await isIdle();
+    const [next] = due;
+    if (next && !begun.size) begin(next, askForNext);
+  }
+  isAtIt = false;
+}
+
+function askForNext() {
+  const [next] = due;
+  if (next) ask(next);
+}
+
+function isLookedAt() {
+  if (!document.hidden) return null;
+  return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, {once: true}));
+}
+
+function isIdle() {
+  if (!globalThis.requestIdleCallback) return new Promise((resolve) => setTimeout(resolve, 50)); // Safari has none
+  return new Promise((resolve) => requestIdleCallback(resolve, {timeout: 500}));
+}
+
+figures.forEach(want);
+// The page around the charts has been brought up to date: so is what is drawn already, in its place.
 document.addEventListener("rltracer-update", () => {
-  document.querySelectorAll('figure.rltracer-chart[data-url][data-state="drawn"]').forEach((figure) => update(figure));
+  figures.filter(({dataset}) => dataset.url && dataset.state === "drawn").forEach(want);
+});
+addEventListener("beforeprint", () => {
+  if (!globalThis.rltracerVega) return; // it would have to be waited for: on paper the frames say that they are not drawn
+  for (const figure of figures) {
+    if (figure.dataset.state && figure.dataset.state !== "loading") continue;
+    due.delete(figure);
+    near.unobserve(figure);
+    showNow(figure);
+  }
 });

@@ -25,6 +25,9 @@ THEMES = ("light", "dark")
 VEGA_LITE = "6.4"  # the version in static/vega.mjs
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 FONT = "system-ui, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
+# The drawing code, in the order in which a page has it, and what stands in a frame until it has drawn.
+VEGA, SCRIPTS = "vega.mjs", ("chart.js", "charts.js")
+WAITING = '<p class="waiting">Drawing …</p>'
 MISSING = "Drawing SVG and PNG needs vl-convert-python: pip install 'datasette-rltracer[plot]' (HTML works without it)"
 
 
@@ -170,7 +173,7 @@ def render_html(figure: Figure) -> bytes:
     content = json.dumps(_shown(chart_content(figure)), ensure_ascii=True).replace("<", "\\u003c")
     title, about = escape(figure.title), escape(load_spec(figure.chart)["usermeta"]["rltracer"]["about"])
     basis = f"\n<p>{escape(figure.basis)}</p>" if figure.basis else ""
-    sources = [(static / name).read_text("utf-8") for name in ("vega.mjs", "charts.js")]
+    sources = [(static / name).read_text("utf-8") for name in (VEGA, *SCRIPTS)]
     scripts = "\n".join(f'<script type="module">{_inline(source)}</script>' for source in sources)
     styles = (static / "charts.css").read_text("utf-8")
     return f"""<!DOCTYPE html>
@@ -184,7 +187,7 @@ def render_html(figure: Figure) -> bytes:
 <h2>{title}</h2>
 <p>{about}</p>{basis}
 <script type="application/json">{content}</script>
-<div class="drawing"></div>
+<div class="drawing">{WAITING}<noscript>Drawing it needs JavaScript.</noscript></div>
 <figcaption>{escape(figure.words)}</figcaption>
 </figure>
 {scripts}
