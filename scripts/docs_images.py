@@ -145,10 +145,7 @@ def opened(chromium: Any, address: str, theme: str, width: int, height: int, sca
     page = context.new_page()
     page.goto(address)
     page.locator(".reading, .rltracer-charts").first.wait_for()
-    for figure in page.locator("figure.rltracer-chart").all():
-        figure.scroll_into_view_if_needed()
-        page.wait_for_function("(figure) => figure.dataset.state === 'drawn'", arg=figure.element_handle())
-    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_function("!document.querySelector('figure.rltracer-chart:not([data-state=drawn])')")
     # The demo lies in a folder of this moment; a reader's runs lie elsewhere.
     page.evaluate(
         "document.querySelectorAll('.headline .mono').forEach((one) => {"
