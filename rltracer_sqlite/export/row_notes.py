@@ -16,6 +16,8 @@ UNREAD_BRANCHES = (
     "; where none does, or the last output of a rollout begins with another, the pair is left out when it is read"
 )
 LONGEST_ROLE, LONGEST_PATH = 30, 100  # characters
+# A verb for one, and for more.
+ARE, CALL, HAVE, HOLD, WERE = ("is", "are"), ("calls", "call"), ("has", "have"), ("holds", "hold"), ("was", "were")
 
 
 def row_notes(preferences: ExportPreferences, selected: Selected, written: Written | None) -> list[str]:
@@ -70,7 +72,7 @@ def _answers(selected: Selected, side: str) -> str:
 def _outcomes(outcome: str, of_rule: Met, unscored: Met) -> str:
     told = [f"{of_rule.count:,} {outcome} by the success rule{of_rule.where}"] if of_rule.count else []
     if unscored.count:
-        told.append(f"{unscored.count:,} {'is' if unscored.count == 1 else 'are'} unscored{unscored.where}")
+        told.append(f"{unscored.count:,} {ARE[unscored.count != 1]} unscored{unscored.where}")
     return " and ".join(told)
 
 
@@ -82,7 +84,7 @@ def _on_parts_of_rule(rule: str, partly: Partly, in_pairs: bool) -> str:
     names = dict(zip(partly.parts.paths, partly.parts.names, strict=True))
     paths = [path for path in names if partly.by_part[path]]  # as recorded
     each = listed(f"{shortened(names[path], NAME_COLUMNS)} in {partly.by_part[path]:,}" for path in paths)
-    has = "has" if met.count == 1 else "have"
+    has = HAVE[met.count != 1]
     told = f"Of {passed} that passed by {rule}, {met.count:,} {has} 0 or less in one of them{met.where}: {each}"
     if partly.threshold <= 0 or not _can_be_asked_for(paths[0]):
         return f"{told}."
@@ -100,24 +102,21 @@ def _on_branches(selected: Selected, in_pairs: bool, written: Written | None) ->
     if not met.count:
         return ""
     if in_pairs:
-        holds = f"{plural(met.count, 'pair')} {'holds' if met.count == 1 else 'hold'}"
         last = f"the last that begins with the prompt{UNREAD_BRANCHES if written is None else ''}"
-        return f"{holds} one branch of several{met.where}: {last}.{ONE_OF_SEVERAL}"
+        return f"{_counted(met.count, 'pair', HOLD)} one branch of several{met.where}: {last}.{ONE_OF_SEVERAL}"
     of_each = f"{plural(met.count, 'trajectory')} of several branches{met.where}"
     if written is None:
         return f"Selected {of_each}: each branch with an answer is a row.{ONE_OF_SEVERAL}"
-    are = "is" if written.of_branches == 1 else "are"
-    return f"{plural(written.of_branches, 'row')} {are} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
+    return f"{_counted(written.of_branches, 'row', ARE)} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
 
 
 def _on_limits(met: Met, in_pairs: bool) -> str:
     if not met.count:
         return ""
+    cut_off = f"{_counted(met.count, 'selected trajectory', WERE)} cut off by a limit"
     if in_pairs:
-        selected = f"{plural(met.count, 'pair')} {'has' if met.count == 1 else 'have'} an answer"
-        return f"{selected} that a limit cut off{met.where}; drop_truncated leaves out such trajectories."
-    selected = f"{plural(met.count, 'selected trajectory')} {'was' if met.count == 1 else 'were'}"
-    return f"{selected} cut off by a limit{met.where}; drop_truncated leaves out such trajectories."
+        cut_off = f"{_counted(met.count, 'pair', HAVE)} an answer that a limit cut off"
+    return f"{cut_off}{met.where}; drop_truncated leaves out such trajectories."
 
 
 def _on_repeats(written: Written, preferences: ExportPreferences) -> str:
@@ -127,7 +126,7 @@ def _on_repeats(written: Written, preferences: ExportPreferences) -> str:
     if not (met := written.repeated).count:
         return ""
     others = "the other one" if met.count == 1 else f"the other {met.count:,}"
-    are = f"{written.distinct:,} of {plural(written.rows, 'row')} {'is' if written.distinct == 1 else 'are'}"
+    are = _of_all(written.distinct, written, ARE)
     if preferences.can_replace:
         return f"{are} distinct; distinct=True replaces {others} where it can{met.where}."
     return f"{are} distinct; distinct=True leaves out {others}{met.where}."
@@ -149,30 +148,28 @@ def _on_endings(written: Written) -> str:
 def _on_tools(met: Met) -> str:
     if not met.count:
         return ""
-    calls = "calls" if met.count == 1 else "call"
-    return f"{plural(met.count, 'row')} {calls} tools that the record does not define{met.where}."
+    return f"{_counted(met.count, 'row', CALL)} tools that the record does not define{met.where}."
 
 
 def _on_reasoning(written: Written) -> str:
     if not (met := written.with_tags).count:
         return _on_reasoning_beside(written)
-    holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
     others = written.with_reasoning.count
-    beside = f"{others or 'none'} {'has' if others < 2 else 'have'} reasoning_content"
-    return f"{holds} <think> in the content of an answer, as recorded{met.where}; {beside}."
+    beside = f"{others or 'none'} {HAVE[others > 1]} reasoning_content"
+    return f"{_of_all(met.count, written, HOLD)} <think> in the content of an answer, as recorded{met.where}; {beside}."
 
 
 def _on_reasoning_beside(written: Written) -> str:
     if not (met := written.with_reasoning).count:
         return ""
-    has = f"{met.count:,} of {plural(written.rows, 'row')} {'has' if met.count == 1 else 'have'}"
+    has = _of_all(met.count, written, HAVE)
     return f"{has} reasoning_content beside the content of an answer{met.where}, which ms-swift drops."
 
 
 def _on_roles(written: Written) -> str:
     if not (met := written.of_odd_roles).count:
         return ""
-    holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
+    holds = _of_all(met.count, written, HOLD)
     return (
         f"{holds} messages of {_roles(written.odd_roles)}{met.where}, which prime-rl refuses; chat templates may too."
     )
@@ -186,7 +183,7 @@ def _roles(counts: Counter[str]) -> str:
 def _on_others_in_pairs(written: Written) -> str:
     if not (met := written.between).count:
         return ""
-    holds = f"{met.count:,} of {plural(written.rows, 'pair')} {'holds' if met.count == 1 else 'hold'}"
+    holds = _of_all(met.count, written, HOLD, "pair")
     return (
         f"{holds} other messages than answers after the prompt{met.where}, such as results of tools: DPOTrainer of TRL "
         "takes its loss on them too; the field filter tool_calls?<=0 keeps answers without tools."
@@ -196,7 +193,7 @@ def _on_others_in_pairs(written: Written) -> str:
 def _on_parts(written: Written) -> str:
     if not (met := written.other_parts).count:
         return ""
-    holds = f"{met.count:,} of {plural(written.rows, 'row')} {'holds' if met.count == 1 else 'hold'}"
+    holds = _of_all(met.count, written, HOLD)
     kinds = listed(sorted(written.kinds_of_parts, key=lambda kind: (-written.kinds_of_parts[kind], kind)))
     return (
         f"{holds} images or other parts that are no text, as recorded{met.where}: {kinds}. TRL takes images from a "
@@ -211,3 +208,13 @@ def _on_types(written: Written) -> str:
         f"Content is a list of parts in {plural(written.in_parts, 'message')} and text in {written.in_text:,}, which "
         "the library datasets may read all as text from JSONL; Parquet has one type for both."
     )
+
+
+def _counted(count: int, what: str, verb: tuple[str, str]) -> str:
+    """Return so many of something as a subject with its verb: '1 pair holds'."""
+    return f"{plural(count, what)} {verb[count != 1]}"
+
+
+def _of_all(count: int, written: Written, verb: tuple[str, str], what: str = "row") -> str:
+    """Return how many of all rows, as a subject with its verb: '1 of 12 rows holds'."""
+    return f"{count:,} of {plural(written.rows, what)} {verb[count != 1]}"

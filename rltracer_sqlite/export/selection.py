@@ -11,6 +11,7 @@ from ..amounts import shortened
 from ..index.contents import nothing_there
 from .candidates import rank_candidates
 from .conditions import WELL_FORMED, Condition, column_of, conditions
+from .emptied import why_empty
 from .errors import ExportError
 from .extent import available_of, beside
 from .ids import find_named, left_out
@@ -20,7 +21,7 @@ from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
-from .shortfall import asked, counted_reasons, ways, why_empty, why_short
+from .shortfall import Shortfall, asked, counted_reasons, ways
 from .stages import PAIRED, REJECTED
 from .unknown import recorded_paths, refuse_unknown_envs, unknown_values, without_value
 
@@ -133,8 +134,10 @@ class Selection:
             available = f" {self._available()}" if beside(self) else ""
             # Of more rows it is not known what they say, and so not how many of them differ.
             enough, most = ([], None) if self.preferences.distinct else self._enough()
-            told = why_short(self.funnel(), self.scratch, self.preferences, enough, most, self._refused())
-            raise ExportError(told + available)
+            short = Shortfall(
+                self.preferences, self.count(), self.prompts(), self.funnel(), self._refused(), enough, most
+            )
+            raise ExportError(f"{short}{available}")
 
     def _enough(self) -> tuple[list[tuple[str, int]], tuple[str, int]]:
         """Return the ways to meet the target, and the one that gives most, each with how many there are then.
@@ -201,6 +204,10 @@ class Selection:
     def count(self) -> int:
         """Return how many rows of trajectories, or pairs, are selected."""
         return self.scratch.count("placed")
+
+    def prompts(self) -> int:
+        """Return how many prompts, per run and window, have anything that the quotas allow."""
+        return self.value("select count(distinct unit) from picks")
 
     def funnel(self) -> list[dict[str, Any]]:
         """Return the stages in their order, each with how many trajectories are left and how many it has dropped."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from .preferences import Acceptance
+
+Funnel = Sequence[Mapping[str, Any]]  # its stages in their order: "stage", "left", "dropped"
 
 # The stage at which pairs are made, by the outcome that is asked of the chosen one of each.
 PAIRED = {

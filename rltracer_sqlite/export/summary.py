@@ -10,6 +10,7 @@ from ..amounts import listed
 from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
 from ..passrates import unscored_words
+from .emptied import without_text
 from .errors import ExportError
 from .extent import MOST_COLUMNS, available_of
 from .preferences import ExportMode
@@ -17,7 +18,6 @@ from .row_notes import row_notes
 from .runs import OpenRun
 from .selected import selected
 from .selection import Selection
-from .shortfall import without_text
 from .written import Written
 
 SELECTED = "from placed l join picks k on k.pick = l.pick"
@@ -39,7 +39,7 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "unit": "pairs" if preferences.mode is ExportMode.PREFERENCE else "trajectories",
             "available_count": selection.scratch.count("picks"),
             "selected_count": selection.count(),
-            "eligible_prompt_groups": selection.value("select count(distinct unit) from picks"),
+            "eligible_prompt_groups": selection.prompts(),
             "observed_prompt_groups": selection.scratch.count("groups"),
             "available_of": available_of(selection),
             "funnel": (funnel := selection.funnel()),
