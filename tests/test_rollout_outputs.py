@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -229,7 +231,7 @@ def test_no_unfinished_output_is_a_side_of_a_pair_and_rows_of_outputs_are_told(t
     pairs = ("export", tmp_path / "run", "--mode", "preference", "-o", tmp_path / "pairs.jsonl")
     done = rltracer(*pairs)
     assert "There is no pair" in done.stderr
-    assert "the last output of a rollout of several begins with another prompt" in done.stderr
+    assert "1 rollout of several outputs is in no pair: the last output begins with another prompt." in done.stderr
     asked_for = ("--acceptance", "any", "--per-prompt", "all", "-o", tmp_path / "rows.jsonl")
     done = rltracer("export", tmp_path / "run", *asked_for)
     assert "2 rows are one branch of several, out of 1 trajectory of several branches" in done.stderr
@@ -242,12 +244,34 @@ def test_no_unfinished_output_is_a_side_of_a_pair_and_rows_of_outputs_are_told(t
     assert row["rejected"][-1]["content"] == "said 1.1"
 
 
-def test_a_target_says_which_pairs_only_reading_leaves_out(tmp_path: Path) -> None:
+def pairs_of_several_outputs(folder: Path) -> Path:
+    """Write and index four rollouts, of which one that passed has two outputs; return the index."""
     lines = [output(n, 0, float(n % 2)) for n in range(3)]
-    write_lines(tmp_path / "run/1.jsonl", *lines, output(3, 0, 1.0), output(3, 1, 1.0))
-    pairs = ("export", tmp_path / "run", "--mode", "preference", "--target", "2")
-    note = "or the last output of a rollout begins with another, the pair is left out when it is read"
-    assert note in rltracer(*pairs, "--dry-run").stderr
+    write_lines(folder / "run/1.jsonl", *lines, output(3, 0, 1.0), output(3, 1, 1.0))
+    index(folder / "x.sqlite", folder / "run")
+    return folder / "x.sqlite"
+
+
+def test_a_dry_run_knows_which_rollouts_are_in_no_pair(tmp_path: Path) -> None:
+    pairs = ("export", pairs_of_several_outputs(tmp_path), "--mode", "preference")
+    told = rltracer(*pairs, "--dry-run").stdout
+    assert [line.split()[-2:] for line in told.splitlines() if line.startswith("answers its prompt")] == [["3", "1"]]
+    assert "Selected 1 pair " in told
+    assert told.splitlines() == rltracer(*pairs, "-o", tmp_path / "pairs.jsonl").stdout.splitlines()[:-1]
+    done = rltracer(*pairs, "--target", "2", "--dry-run")
+    assert done.stderr.startswith(
+        "Error: 2 pairs asked for, 1 available, of 1 prompt. 1 rollout of several outputs is in no pair: the last "
+        "output begins with another prompt. Of 4 trajectories the condition answers its prompt leaves 3, "
+    )
+    assert "answers its prompt" not in rltracer("export", tmp_path / "x.sqlite", "--dry-run").stdout
+
+
+def test_of_an_earlier_index_only_reading_tells_which_pairs_are_none(tmp_path: Path) -> None:
+    pairs = ("export", pairs_of_several_outputs(tmp_path), "--mode", "preference", "--target", "2")
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection, connection:
+        connection.execute("alter table trajectories drop column metric_same_prompt")
+        connection.execute("delete from fields where path = 'outputs.same_prompt'")
+    assert "; where none does, the pair is left out when it is read" in rltracer(*pairs, "--dry-run").stderr
     done = rltracer(*pairs, "-o", tmp_path / "pairs.jsonl")
     assert done.returncode == 1
     assert done.stderr.startswith(

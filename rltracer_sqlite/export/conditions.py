@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..index.columns import quoted, resolve_path
+from ..sources.base import SAME_PROMPT
 from .filters import FieldFilter
 from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 
 LISTS = {"tools"}  # columns that hold a JSON array, of which one of the allowed values has to be one
 HAS_TEXT = "has text"  # the stage at which token ids are dropped that no tokenizer makes text of
+OWN_PROMPT = "answers its prompt"  # the stage at which rollouts are dropped whose last output has another prompt
 WELL_FORMED = "well formed"  # the stage at which rows that cannot be training data are counted
 DISTINCT = "distinct"  # the stage at which those are that only say what others do
 
@@ -109,6 +111,8 @@ def conditions(
         else:
             found.append(field_condition(one, column, number))
     found.append(_text_condition(run))
+    if preferences.mode is ExportMode.PREFERENCE:
+        found.append(_prompt_condition(connection))
     found.append(unread_condition(WELL_FORMED, "well_formed"))
     if preferences.distinct and preferences.can_replace:  # else rows are left out when they are written
         found.append(unread_condition(DISTINCT, "distinct"))
@@ -157,6 +161,13 @@ def _text_condition(run: OpenRun) -> Condition:
     # With a tokenizer the record decides: it may have come after the files were indexed.
     sql = "1" if run.known.tokenizer is not None else "t.content_kind <> 'token_ids'"
     return Condition(HAS_TEXT, sql, {}, is_always_told=False)
+
+
+def _prompt_condition(connection: sqlite3.Connection) -> Condition:
+    # An index of before this was known lacks it, and reading the record decides.
+    column = column_of(connection, SAME_PROMPT)
+    sql = "1" if column is None else f"{quoted(column)} is not 0"
+    return Condition(OWN_PROMPT, sql, {}, is_always_told=False)
 
 
 def _error_conditions(preferences: ExportPreferences) -> list[Condition]:

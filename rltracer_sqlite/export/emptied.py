@@ -8,7 +8,7 @@ from typing import Any
 
 from ..amounts import listed, plural
 from ..index.columns import quoted
-from .conditions import HAS_TEXT, LISTS, WELL_FORMED, column_of
+from .conditions import HAS_TEXT, LISTS, OWN_PROMPT, WELL_FORMED, column_of
 from .filters import FieldFilter
 from .preferences import ExportPreferences
 from .runs import OpenRun
@@ -26,6 +26,7 @@ ADVICE = {
     "scored without an error": "An error came while each of them was scored: drop_scoring_errors drops them.",
     "not truncated": "A limit cut off each of them: drop_truncated drops them.",
     "effective": "None of them is known to have been part of a training batch: effective_only drops them.",
+    OWN_PROMPT: "The last output of each of them begins with another prompt, and a pair has one prompt.",
     HAS_TEXT: f"{NEEDS_TOKENIZER[0].upper()}{NEEDS_TOKENIZER[1:]}.",
 }
 MOST_VALUES = 1000  # of a field; a sentence names the first few
@@ -53,9 +54,22 @@ def why_empty(funnel: Funnel, scratch: Scratch, runs: Sequence[OpenRun], prefere
 
 def without_text(funnel: Funnel) -> list[str]:
     """Return a sentence on the trajectories without text, where others have one."""
-    dropped = next((step["dropped"] for step in funnel if step["stage"] == HAS_TEXT and step["left"]), 0)
-    verb = "has" if dropped == 1 else "have"
-    return [f"{plural(dropped, 'trajectory')} {verb} no text: {NEEDS_TOKENIZER}."] if dropped else []
+    count = _dropped(funnel, HAS_TEXT)
+    return [f"{plural(count, 'trajectory')} {'has' if count == 1 else 'have'} no text: {NEEDS_TOKENIZER}."] * bool(
+        count
+    )
+
+
+def with_other_prompts(funnel: Funnel) -> list[str]:
+    """Return a sentence on the rollouts that are no side of a pair, since they do not end behind its prompt."""
+    count = _dropped(funnel, OWN_PROMPT)
+    told = f"{plural(count, 'rollout')} of several outputs {'is' if count == 1 else 'are'} in no pair: the last output"
+    return [f"{told} begins with another prompt."] * bool(count)
+
+
+def _dropped(funnel: Funnel, stage: str) -> int:
+    """Return how many a stage has dropped, where it has left others."""
+    return next((step["dropped"] for step in funnel if step["stage"] == stage and step["left"]), 0)
 
 
 def _instead(scratch: Scratch, runs: Sequence[OpenRun], one: FieldFilter) -> str:

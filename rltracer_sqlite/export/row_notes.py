@@ -12,9 +12,7 @@ from .selected import Partly, Selected
 from .written import Written
 
 ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
-UNREAD_BRANCHES = (
-    "; where none does, or the last output of a rollout begins with another, the pair is left out when it is read"
-)
+UNREAD_BRANCHES = "; where none does, the pair is left out when it is read"
 LONGEST_ROLE, LONGEST_PATH = 30, 100  # characters
 # A verb for one, and for more.
 ARE, CALL, HAVE, HOLD, WERE = ("is", "are"), ("calls", "call"), ("has", "have"), ("holds", "hold"), ("was", "were")

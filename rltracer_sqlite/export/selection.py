@@ -11,7 +11,7 @@ from ..amounts import shortened
 from ..index.contents import nothing_there
 from .candidates import rank_candidates
 from .conditions import WELL_FORMED, Condition, column_of, conditions
-from .emptied import why_empty
+from .emptied import why_empty, with_other_prompts
 from .errors import ExportError
 from .extent import available_of, beside
 from .ids import find_named, left_out
@@ -185,7 +185,8 @@ class Selection:
         told = f"There is no {what}{why}."
         if refused := self._refused():
             told = f"There is no {what}. What could be one was left out when it was read: {refused}."
-        left = ", ".join(f"{step['stage']} {step['left']:,}" for step in self.funnel())
+        told = " ".join([told, *with_other_prompts(funnel := self.funnel())])
+        left = ", ".join(f"{step['stage']} {step['left']:,}" for step in funnel)
         return f"{told} Left after each step: {left}. {self._available()}"
 
     def _refused(self) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..amounts import plural
-from .conditions import DISTINCT, HAS_TEXT, WELL_FORMED
+from .conditions import DISTINCT, HAS_TEXT, OWN_PROMPT, WELL_FORMED
+from .emptied import with_other_prompts
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
 from .preferences import Acceptance, ExportMode, ExportPreferences
 from .stages import PAIRED, REJECTED, Funnel
@@ -75,6 +76,7 @@ class Shortfall:
         """Return it in sentences."""
         told = f"{asked(self.preferences)}, {self.available:,} available, of {plural(self.prompts, 'prompt')}. "
         told += f"Left out when they were read: {self.refused}. " if self.refused else ""
+        told += "".join(f"{sentence} " for sentence in with_other_prompts(self.funnel))
         if not (short := self._short()):
             return f"{told}{NO_MORE}"
         first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
@@ -116,5 +118,9 @@ def _ways_out(stages: Sequence[str], preferences: ExportPreferences) -> str:
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
     ways += ["index the run again with --tokenizer PATH, since token ids have no text"] if HAS_TEXT in stages else []
     ways += ["set another rule with rltracer success, by which more are scored"] if "scored" in stages else []
-    ways += ["loosen a condition"] if any(stage not in {*QUOTAS, HAS_TEXT, WELL_FORMED} for stage in stages) else []
+    ways += (
+        ["loosen a condition"]
+        if any(stage not in {*QUOTAS, HAS_TEXT, OWN_PROMPT, WELL_FORMED} for stage in stages)
+        else []
+    )
     return f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."

@@ -34,6 +34,7 @@ STAGES = {
     "not truncated": "those that no limit cut off, or that do not record it",
     "effective": "those that were part of a training batch, or kept by their evaluation",
     "has text": "those that are not token ids alone, for want of the run's tokenizer; told where it drops some",
+    "answers its prompt": "of pairs: those whose last output begins with the prompt; told where it drops some",
     "well formed": "those whose record can be made training data",
     "distinct": "those whose row does not only say what another one does, where `--distinct` asks for that",
     "per prompt": "the quota of each prompt in each window",

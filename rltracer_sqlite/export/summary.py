@@ -10,7 +10,7 @@ from ..amounts import listed
 from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
 from ..passrates import unscored_words
-from .emptied import without_text
+from .emptied import with_other_prompts, without_text
 from .errors import ExportError
 from .extent import MOST_COLUMNS, available_of
 from .preferences import ExportMode
@@ -43,7 +43,7 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "observed_prompt_groups": selection.scratch.count("groups"),
             "available_of": available_of(selection),
             "funnel": (funnel := selection.funnel()),
-            "notes": [*selection.notes, *without_text(funnel), *on_rows, *amiss],
+            "notes": [*selection.notes, *without_text(funnel), *with_other_prompts(funnel), *on_rows, *amiss],
             "row_notes": on_rows,
             "amiss": amiss,
             "windows": (windows := _windows(selection)),

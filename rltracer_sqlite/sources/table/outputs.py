@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 from ...tool_names import kept_names, names_json, names_of
-from ..base import Entry
+from ..base import SAME_PROMPT, Entry
 from .mapping import Shape
 from .roles import RoleValues
 
@@ -58,6 +58,7 @@ def one_rollout(outputs: Sequence[Output]) -> Entry:
         return entry
     entry.uid, entry.line, entry.byte_offset = placed.uid, placed.line, placed.byte_offset
     entry.byte_length = outputs[-1].byte_offset + outputs[-1].byte_length - placed.byte_offset
+    entry.values = {**entry.values, SAME_PROMPT: float(entry.prompt_key == ordered[0].prompt_key)}
     for name in OF_FIRST:
         setattr(entry, name, getattr(ordered[0], name))
     for name in ("turns", "branches"):
