@@ -103,7 +103,7 @@ WRONG = [
     (["--dry-run", "--field", "tool_calls"], 2, "is no filter"),
     (["--dry-run", "--field", "tool_calls<=many"], 2, "is no number"),
     (["--dry-run", "--min-pass-rate", "2"], 2, "between 0 and 1"),
-    (["--dry-run", "--target", "99"], 1, "99 rows asked for, 4 available"),
+    (["--dry-run", "--target", "99"], 1, "99 trajectories asked for, 4 available"),
     (["--dry-run", "--field", "metrics.num_turn<=8"], 1, "Similar: metrics.num_turns"),
     (["--dry-run", "--steps", "x"], 2, "is not a range of steps"),
     (["--dry-run", "--per-prompt", "few"], 2, "is no number, and not all"),

@@ -42,7 +42,7 @@ def test_a_target_is_met_with_rows_that_differ(tmp_path: Path) -> None:
     assert len({str(row) for row in rows}) == len(rows) == 6
     refused = rltracer("export", database, *asked[:3], 7, "--distinct", "-o", tmp_path / "o.jsonl")
     assert (
-        "7 rows asked for, 6 available, of 3 prompts. Of 15 trajectories the condition distinct leaves 6. Ask for"
+        "7 trajectories asked for, 6 available, of 3 prompts. Of 15 trajectories the condition distinct leaves 6. "
         in (" ".join(refused.stderr.split()))
     )
     assert "leave out --distinct" in " ".join(refused.stderr.split())
@@ -143,8 +143,8 @@ def test_what_cannot_be_a_row_is_replaced_as_well(tmp_path: Path) -> None:
 def test_rows_of_another_run_are_repeats_too(tmp_path: Path, mode: str) -> None:
     databases = [indexed(tmp_path, {1: [*said("aab", "q"), *said("ab", "r")]}, name) for name in ("one", "two")]
     asked: dict[str, Any] = {"mode": mode, "per_prompt": None, "rl_from_trace": True, "distinct": True}
-    most = 4 if mode == "sft" else 2
+    most, unit = (4, "trajectories") if mode == "sft" else (2, "rows")
     rows = export(databases, tmp_path / "o.jsonl", **asked, target_count=most)
     assert len({str(row) for row in rows}) == len(rows) == most
-    with pytest.raises(ExportError, match=f"{most + 1} rows asked for, {most} available"):
+    with pytest.raises(ExportError, match=f"{most + 1} {unit} asked for, {most} available"):
         export(databases, tmp_path / "o.jsonl", **asked, target_count=most + 1)

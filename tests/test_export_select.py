@@ -156,7 +156,7 @@ def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
 
 def test_a_target_that_cannot_be_met_names_what_is_available(tmp_path: Path) -> None:
     database = indexed(tmp_path, {1: [rollout(f"t{n}", f"q{n % 2}") for n in range(6)]})
-    with pytest.raises(ExportError, match=r"5 rows asked for, 4 available, of 2 prompts"):
+    with pytest.raises(ExportError, match=r"5 trajectories asked for, 4 available, of 2 prompts"):
         export(spec(database), tmp_path / "out.jsonl", target_count=5)
     assert not list(tmp_path.glob("*out*"))
 

@@ -57,7 +57,7 @@ def test_a_dry_run_drops_them_in_a_line_of_their_own(run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "before"),
     [
-        (["--target", "2"], "2 rows asked for, none available. "),
+        (["--target", "2"], "2 trajectories asked for, none available. "),
         (["--mode", "rl", "--rl-from-trace", "--target", "1"], "1 row asked for, none available. "),
     ],
     ids=["target", "prompts"],
@@ -104,8 +104,8 @@ def test_of_some_of_a_run_the_others_are_written_and_a_note_tells(mixed: Path, t
     assert "\nWrote 1 row " in told.stdout
     short = sentence(rltracer("export", mixed, "--acceptance", "any", "--split", "any", "--dry-run", "--target", "2"))
     assert short == (
-        "2 rows asked for, 1 available, of 1 prompt. Of 3 trajectories the condition has text leaves 1. Ask for fewer, "
-        "or index the run again with --tokenizer PATH, since token ids have no text."
+        "2 trajectories asked for, 1 available, of 1 prompt. Of 3 trajectories the condition has text leaves 1. Ask "
+        "for fewer, or index the run again with --tokenizer PATH, since token ids have no text."
     )
 
 

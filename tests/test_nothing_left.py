@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rltracer_sqlite.amounts import listed
-from rltracer_sqlite.export import ExportPreferences, FieldFilter, TraceDataExporter
+from rltracer_sqlite.export import ExportError, ExportPreferences, FieldFilter, TraceDataExporter
 from tests.commands import rltracer, sentence
 from tests.index_factory import make_index
 
@@ -55,7 +55,7 @@ def test_an_export_names_the_condition_that_left_nothing(
         )
 
 
-@pytest.mark.parametrize(("mode", "asked"), [("sft", "5 rows"), ("preference", "5 pairs")])
+@pytest.mark.parametrize(("mode", "asked"), [("sft", "5 trajectories"), ("preference", "5 pairs")])
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
 def test_a_target_of_which_nothing_is_left_names_the_condition(
     database: Path, tmp_path: Path, mode: str, asked: str, options: list[str]
@@ -69,26 +69,28 @@ def test_a_target_of_which_nothing_is_left_names_the_condition(
 
 
 SHORT = [
-    ("20", "20 rows asked for, 3 available, of 2 prompts. There are no more: ask for fewer."),
+    ("20", "20 trajectories asked for, 3 available, of 2 prompts. There are no more: ask for fewer."),
     (
         "3 --per-prompt 1",
-        "3 rows asked for, 2 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2. "
+        "3 trajectories asked for, 2 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2. "
         "There are enough with --per-prompt all (3) or with --window 1 (3); or ask for fewer.",
     ),
     (
         "2 --field turns<=2 --env code --env math --unique-prompts",
-        "2 rows asked for, 1 available, of 2 prompts. Of 3 trajectories the condition unique prompts leaves 1. "
+        "2 trajectories asked for, 1 available, of 2 prompts. Of 3 trajectories the condition unique prompts leaves 1. "
         "There are enough without --unique-prompts (3); or ask for fewer.",
     ),
     (
         "3 --per-prompt 1 --max-pass-rate 1 --unique-prompts",
-        "3 rows asked for, 1 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2, then unique "
-        "prompts 1. There are enough with --per-prompt all and without --unique-prompts (3); or ask for fewer.",
+        "3 trajectories asked for, 1 available, of 2 prompts. Of 3 trajectories the condition per prompt leaves 2, "
+        "then unique prompts 1. There are enough "
+        "with --per-prompt all and without --unique-prompts (3); or ask for fewer.",
     ),
     (
         "3 --env code --global-per-prompt 1",
-        "3 rows asked for, 1 available, of 1 prompt. Of 3 trajectories the condition env in code leaves 2, then per "
-        "prompt over all windows 1. There are 2 without --global-per-prompt. Ask for fewer, or loosen a condition.",
+        "3 trajectories asked for, 1 available, of 1 prompt. Of 3 trajectories the condition env in code leaves 2, "
+        "then per prompt over all windows 1. "
+        "There are 2 without --global-per-prompt. Ask for fewer, or loosen a condition.",
     ),
     (
         "3 --mode rl --rl-from-trace --env code",
@@ -105,6 +107,22 @@ def test_a_target_that_cannot_be_met_names_the_conditions_that_leave_too_few(
     options = ["--dry-run", "--acceptance", "any", "--target", *line.split()]
     available = "Available: split train, all steps of the run demo; split eval has 1 more."
     assert sentence(rltracer("export", database, *options)) == f"{said} {available}"
+
+
+def test_a_target_that_is_too_high_says_how_many_are_unscored(tmp_path: Path) -> None:
+    rows = [{"uid": str(n), "step": 0, "reward": None if n > 2 else 1.0} for n in range(7)]
+    database = make_index(tmp_path / "x.sqlite", rows)
+    said = sentence(rltracer("export", database, "--dry-run", "--per-prompt", "all", "--target", "5"))
+    assert said == (
+        "5 trajectories asked for, 3 available, of 1 prompt. Of 7 trajectories the condition scored leaves 3. "
+        "Ask for fewer, set another rule with rltracer success, by which more are scored, or loosen a condition."
+    )
+    failed = make_index(tmp_path / "y.sqlite", [*rows, *({**rows[0], "uid": f"f{n}", "reward": 0.0} for n in range(9))])
+    with pytest.raises(ExportError, match=r"Of 16 trajectories 4 are unscored: rltracer success sets") as raised:
+        TraceDataExporter(failed, ExportPreferences(per_prompt=None, target_count=5)).inspect()
+    left = {stage["stage"]: stage["left"] for stage in raised.value.funnel}
+    assert (left["available"], left["scored"]) == (16, 12)
+    assert left["accepted"] == left["per prompt"] == 3
 
 
 def test_a_target_of_pairs_counts_the_two_of_each(tmp_path: Path) -> None:

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 
 class ExportError(ValueError):
-    """An export that cannot be made as asked, in a sentence that says what to do."""
+    """An export that cannot be made as asked, in a sentence that says what to do.
+
+    `funnel` are the stages of the selection that has too little, as `inspect` has them; none where none was made.
+    """
+
+    def __init__(self, message: str, funnel: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.funnel = funnel

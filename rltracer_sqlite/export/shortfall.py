@@ -31,9 +31,9 @@ def counted_reasons(reasons: Mapping[str, int]) -> str:
 
 
 def asked(preferences: ExportPreferences) -> str:
-    """Return how many rows or pairs a target asks for, as the beginning of a sentence."""
-    what = "pair" if preferences.mode is ExportMode.PREFERENCE else "row"
-    return f"{plural(preferences.target_count or 0, what)} asked for"
+    """Return what a target asks for, and of what it is, as the beginning of a sentence."""
+    counted = {ExportMode.SFT: "trajectory", ExportMode.RL: "row", ExportMode.PREFERENCE: "pair"}
+    return f"{plural(preferences.target_count or 0, counted[ExportMode(preferences.mode)])} asked for"
 
 
 def ways(preferences: ExportPreferences) -> dict[str, dict[str, Any]]:
@@ -59,9 +59,9 @@ def ways(preferences: ExportPreferences) -> dict[str, dict[str, Any]]:
 class Shortfall:
     """What a target lacks: what there is of it, the conditions that leave too few, and what can be done.
 
-    `available` are the rows or pairs that there are, of so many `prompts`. `enough` are ways to meet the target, each
-    with how many there are then; `most` is the one that gives most, where any was tried, and `refused` why records that
-    were read cannot be rows.
+    `available` are the trajectories, rows or pairs that there are, of so many `prompts`. `enough` are ways to meet the
+    target, each with how many there are then; `most` is the one that gives most, where any was tried, and `refused` why
+    records that were read cannot be rows.
     """
 
     preferences: ExportPreferences
@@ -81,15 +81,22 @@ class Shortfall:
             return f"{told}{NO_MORE}"
         first = plural(short[0]["left"] + short[0]["dropped"], "trajectory")
         left = [f"{step['stage']}{' leaves' * (not place)} {step['left']:,}" for place, step in enumerate(short)]
-        return (
-            f"{told}Of {first} the condition {', then '.join(left)}. {self._advice([step['stage'] for step in short])}"
-        )
+        stages = [step["stage"] for step in short]
+        return f"{told}Of {first} the condition {', then '.join(left)}. {self._advice(stages)}{self._unscored(stages)}"
 
     def _short(self) -> list[Mapping[str, Any]]:
         """Return the steps of the funnel that leave fewer than the target, of more."""
         in_row = 2 if self.preferences.mode is ExportMode.PREFERENCE else 1
         wanted = in_row * (self.preferences.target_count or 0)
         return [step for step in self.funnel if step["stage"] != TARGET and step["left"] < wanted and step["dropped"]]
+
+    def _unscored(self, stages: Sequence[str]) -> str:
+        """Return how many trajectories neither pass nor fail, where that is not among the stages that were named."""
+        for step in self.funnel if "scored" not in stages and not self.enough else ():
+            if step["stage"] == "scored" and step["dropped"]:
+                of_all = plural(step["left"] + step["dropped"], "trajectory")
+                return f" Of {of_all} {step['dropped']:,} are unscored: rltracer success sets a rule that scores more."
+        return ""
 
     def _advice(self, stages: Sequence[str]) -> str:
         """Return what can be done about the stages that leave too few."""

@@ -93,7 +93,7 @@ async def test_the_menu_of_a_table_leads_to_the_form_with_its_filters(datasette:
     ("query", "sentence"),
     [
         ("_target=many", "is no number"),
-        ("_target=99", "99 rows asked for"),
+        ("_target=99", "99 trajectories asked for"),
         (f"_window={10**30}", "window_size is"),
         ("_min_pass_rate=nan", "between 0 and 1"),
         ("_acceptance=good", "one of any, correct, incorrect"),

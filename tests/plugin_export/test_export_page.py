@@ -126,7 +126,7 @@ async def test_the_words_of_the_funnel_are_explained(datasette: Datasette) -> No
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
     response = await get(datasette, "/-/rltracer/run/export?_preview=sft&_target=99", 400)
-    assert "99 rows asked for" in response.text
+    assert "99 trajectories asked for" in response.text
     assert "Download SFT conversations" in response.text
 
 
@@ -157,7 +157,7 @@ async def test_enter_in_a_field_previews(datasette: Datasette) -> None:
 async def test_a_download_that_is_refused_leads_a_person_back_to_the_form(datasette: Datasette) -> None:
     headers = {"accept": "text/html,*/*"}
     page = (await get(datasette, "/run/trajectories.sft?_target=99&success=1", 400, headers=headers)).text
-    assert "99 rows asked for" in page
+    assert "99 trajectories asked for" in page
     assert 'name="_target" value="99"' in page
     assert 'type="hidden" name="success" value="1"' in page
 
