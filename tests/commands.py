@@ -66,6 +66,12 @@ def sentence_beside(done: Done) -> str:
     return done.stderr
 
 
+def sentence_after_funnel(done: Done) -> str:
+    """Return the one sentence on stderr of a dry run that was refused after it has said what each filter left."""
+    assert done.stdout.split()[:3] == ["left", "dropped", "available"]
+    return sentence(Done(done.returncode, "", done.stderr))
+
+
 def sentence(done: Done, code: int = 1) -> str:
     """Return the one sentence on stderr of a command that failed as it should."""
     assert done.returncode == code, done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rltracer_sqlite.export import ExportError, ExportPreferences, TraceDataExporter
-from tests.commands import indexed, rltracer, sentence
+from tests.commands import indexed, rltracer, sentence, sentence_after_funnel
 from tests.export_runs import indexed as indexed_rollouts
 from tests.export_runs import inspect, rollout, spec
 from tests.layouts import append, message, trace
@@ -102,7 +102,8 @@ def test_of_some_of_a_run_the_others_are_written_and_a_note_tells(mixed: Path, t
     assert told.returncode == 0
     assert f"\n2 trajectories have no text: {NEEDED}\n" in told.stdout
     assert "\nWrote 1 row " in told.stdout
-    short = sentence(rltracer("export", mixed, "--acceptance", "any", "--split", "any", "--dry-run", "--target", "2"))
+    asked = ["export", mixed, "--acceptance", "any", "--split", "any", "--dry-run", "--target", "2"]
+    short = sentence_after_funnel(rltracer(*asked))
     assert short == (
         "2 trajectories asked for, 1 available, of 1 prompt. Of 3 trajectories the condition has text leaves 1. Ask "
         "for fewer, or index the run again with --tokenizer PATH, since token ids have no text."

@@ -10,7 +10,7 @@ import pytest
 
 from rltracer_sqlite.amounts import listed
 from rltracer_sqlite.export import ExportError, ExportPreferences, FieldFilter, TraceDataExporter
-from tests.commands import rltracer, sentence
+from tests.commands import rltracer, sentence, sentence_after_funnel
 from tests.index_factory import make_index
 
 TURNS = "Nothing is left: the condition turns >= 99 is met by 0 of 3 trajectories. turns is there: 2."
@@ -106,17 +106,19 @@ def test_a_target_that_cannot_be_met_names_the_conditions_that_leave_too_few(
 ) -> None:
     options = ["--dry-run", "--acceptance", "any", "--target", *line.split()]
     available = "Available: split train, all steps of the run demo; split eval has 1 more."
-    assert sentence(rltracer("export", database, *options)) == f"{said} {available}"
+    assert sentence_after_funnel(rltracer("export", database, *options)) == f"{said} {available}"
 
 
 def test_a_target_that_is_too_high_says_how_many_are_unscored(tmp_path: Path) -> None:
     rows = [{"uid": str(n), "step": 0, "reward": None if n > 2 else 1.0} for n in range(7)]
     database = make_index(tmp_path / "x.sqlite", rows)
-    said = sentence(rltracer("export", database, "--dry-run", "--per-prompt", "all", "--target", "5"))
+    said = sentence_after_funnel(rltracer("export", database, "--dry-run", "--per-prompt", "all", "--target", "5"))
     assert said == (
         "5 trajectories asked for, 3 available, of 1 prompt. Of 7 trajectories the condition scored leaves 3. "
         "Ask for fewer, set another rule with rltracer success, by which more are scored, or loosen a condition."
     )
+    told = rltracer("export", database, "--dry-run", "--target", "9").stdout.split("\n")
+    assert [line.split() for line in told[1:3]] == [["available", "7", "–"], ["scored", "3", "4"]]
     failed = make_index(tmp_path / "y.sqlite", [*rows, *({**rows[0], "uid": f"f{n}", "reward": 0.0} for n in range(9))])
     with pytest.raises(ExportError, match=r"Of 16 trajectories 4 are unscored: rltracer success sets") as raised:
         TraceDataExporter(failed, ExportPreferences(per_prompt=None, target_count=5)).inspect()
@@ -129,7 +131,7 @@ def test_a_target_of_pairs_counts_the_two_of_each(tmp_path: Path) -> None:
     rows = [{"uid": str(n), "step": 0, "reward": n / 4} for n in range(5)]
     database = make_index(tmp_path / "x.sqlite", rows)
     line = ["export", database, "--dry-run", "--mode", "preference", "--acceptance", "any", "--target", "3"]
-    assert sentence(rltracer(*line, "--margin", "0.3")) == (
+    assert sentence_after_funnel(rltracer(*line, "--margin", "0.3")) == (
         "3 pairs asked for, 2 available, of 1 prompt. Of 5 trajectories the condition in a pair leaves 4. "
         "There are no more: ask for fewer."
     )

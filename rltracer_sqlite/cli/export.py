@@ -11,7 +11,7 @@ import click
 
 from . import CONTEXT, options
 from .export_options import preferences, run_specs
-from .export_words import in_options, say_amiss_of_runs, say_row_notes, say_written, told_as
+from .export_words import funnel_of_too_few, in_options, say_amiss_of_runs, say_row_notes, say_written, told_as
 from .funnel import funnel_report, progress_line
 from .ids import IdFile
 from .places import FILE, OUTPUT, RUN
@@ -114,7 +114,13 @@ def refuse_rule(context: click.Context, option: click.Parameter, rule: str | Non
 @click.option("--per-prompt", default="2", show_default=True, metavar="N", help="Rows per prompt and window, or all.")
 @click.option("--global-per-prompt", type=int, metavar="N", help="Rows per prompt over all runs and windows.")
 @click.option("--unique-prompts", is_flag=True, help="At most one row per prompt over all runs and windows.")
-@click.option("--target", "target_count", type=int, metavar="N", help="Exactly N, spread evenly over prompts.")
+@click.option(
+    "--target",
+    "target_count",
+    type=int,
+    metavar="N",
+    help="Exactly N trajectories, or pairs, spread evenly over prompts. One of several branches is several rows.",
+)
 @click.option(
     "--order",
     type=click.Choice(["sample", "shortest"]),
@@ -209,7 +215,7 @@ def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, 
 
 
 def _dry_run(exporter: TraceDataExporter, specs: list[TraceRunSpec]) -> None:
-    with told_as(click.ClickException, specs):
+    with told_as(click.ClickException, specs), funnel_of_too_few():
         told = in_options(exporter.inspect())
     say(funnel_report(told))
     say_row_notes(told)

@@ -12,7 +12,7 @@ import click
 
 from ..amounts import plural
 from .amiss import say_amiss
-from .funnel import clear_progress, funnel_report
+from .funnel import clear_progress, funnel_lines, funnel_report
 from .say import say
 from .vanished import if_any_moved
 from .visible import in_line, printable
@@ -46,12 +46,28 @@ def told_as(kind: type[click.ClickException], specs: Sequence[TraceRunSpec] = ()
         clear_progress()
 
 
+@contextmanager
+def funnel_of_too_few() -> Iterator[None]:
+    """Say what each filter left of a selection that is refused for having too little, before it is refused."""
+    from ..export.errors import ExportError
+
+    try:
+        yield
+    except ExportError as error:
+        clear_progress()
+        if error.funnel:
+            say("\n".join(funnel_lines(error.funnel)))
+        raise
+
+
 def say_written(result: ExportResult, told: dict[str, Any], is_replaced: bool) -> None:
     """Say what each filter left, and what was written where."""
     say(funnel_report(told))
     distinct = result.distinct_row_count
     repeated = f", {distinct:,} distinct," if distinct < result.row_count else ""
-    written = f"Wrote {plural(result.row_count, 'row')}{repeated} to {result.output_path}"
+    several = result.row_count > result.selected_count  # a row for each branch
+    of_them = f" of {plural(result.selected_count, 'trajectory')}" if several else ""
+    written = f"Wrote {plural(result.row_count, 'row')}{of_them}{repeated} to {result.output_path}"
     replaced = ", replaced" if is_replaced else ""
     say(f"{written}{replaced}; summary: {result.summary_path}")
 

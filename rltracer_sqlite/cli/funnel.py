@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,16 +24,8 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 def funnel_report(told: dict[str, Any]) -> str:
     """Return the funnel of a summary for people."""
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
-    width = min(max(len(step["stage"]) for step in told["funnel"]), WIDEST_STAGE)
     lines = [f"Available: {in_line(told['available_of'])}.", f"Success: {in_line(told['success_of'])}."]
-    lines.append(f"{'':<{width}}  {'left':>10}  {'dropped':>10}")
-    for step in told["funnel"]:
-        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
-        name = step["stage"]
-        if len(name) > width:  # stands whole, on a line of its own
-            lines.append(name)
-            name = ""
-        lines.append(f"{name:<{width}}  {step['left']:>10,}  {dropped}")
+    lines += funnel_lines(told["funnel"])
     counted = ", counted once per run and window" if len(told["windows"]) > 1 else ""
     lines.append(
         f"Selected {plural(told['selected_count'], unit)} of "
@@ -47,6 +40,20 @@ def funnel_report(told: dict[str, Any]) -> str:
     if told.get("repeated_rows_left_out"):
         lines.append(f"Left out {plural(told['repeated_rows_left_out'], 'row')} of the same content as one before.")
     return "\n".join(lines)
+
+
+def funnel_lines(funnel: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the stages of a funnel as a table: how many are left after each, and how many it has dropped."""
+    width = min(max(len(step["stage"]) for step in funnel), WIDEST_STAGE)
+    lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
+    for step in funnel:
+        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
+        name = step["stage"]
+        if len(name) > width:  # stands whole, on a line of its own
+            lines.append(name)
+            name = ""
+        lines.append(f"{name:<{width}}  {step['left']:>10,}  {dropped}")
+    return lines
 
 
 def _by_run(told: dict[str, Any]) -> str:

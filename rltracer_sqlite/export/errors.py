@@ -9,7 +9,7 @@ from typing import Any
 class ExportError(ValueError):
     """An export that cannot be made as asked, in a sentence that says what to do.
 
-    `funnel` are the stages of the selection that has too little, as `inspect` has them; none where none was made.
+    `funnel` are the stages of a selection that has too little for its target, as `inspect` has them.
     """
 
     def __init__(self, message: str, funnel: Sequence[Mapping[str, Any]] = ()) -> None:

@@ -15,7 +15,7 @@ from .emptied import why_empty, with_other_prompts
 from .errors import ExportError
 from .extent import available_of, beside
 from .ids import find_named, left_out
-from .limits import place_picks
+from .limits import TARGET, place_picks
 from .preferences import Acceptance, ExportMode, ExportPreferences
 from .record_filters import examine_records
 from .runs import OpenRun, Progress
@@ -137,7 +137,7 @@ class Selection:
             short = Shortfall(
                 self.preferences, self.count(), self.prompts(), self.funnel(), self._refused(), enough, most
             )
-            raise ExportError(f"{short}{available}", short.funnel)
+            raise ExportError(f"{short}{available}", [step for step in short.funnel if step["stage"] != TARGET])
 
     def _enough(self) -> tuple[list[tuple[str, int]], tuple[str, int]]:
         """Return the ways to meet the target, and the one that gives most, each with how many there are then.
@@ -173,7 +173,7 @@ class Selection:
         has_target = self.preferences.target_count is not None
         if has_target or self.preferences.mode is ExportMode.PREFERENCE:
             counted = f"{asked(self.preferences)}, none available. " if has_target else ""
-            raise ExportError(counted + (" ".join(self.notes) or self._none_left()), self.funnel())
+            raise ExportError(counted + (" ".join(self.notes) or self._none_left()))
 
     def _none_left(self) -> str:
         in_pairs, margin = self.preferences.mode is ExportMode.PREFERENCE, self.preferences.reward_margin
