@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette import hookimpl
 
+from rltracer_sqlite import amounts
 from rltracer_sqlite.charts import provide_square_root
 
 from . import (
@@ -199,6 +200,7 @@ def prepare_jinja2_environment(env: Environment) -> None:
     env.filters["rltracer_exact"] = text.exact
     env.filters["rltracer_formatted"] = blocks.formatted
     env.filters["rltracer_plain"] = text.plain
+    env.filters["rltracer_cut"] = amounts.shortened_name
 
 
 def _make_known() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, Request, Response
 
-from rltracer_sqlite.amounts import plural
+from rltracer_sqlite.amounts import LONGEST_NAME, plural, shortened_name
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
@@ -38,24 +38,24 @@ from .export_title import subject
 from .filter_values import missing_names
 from .frame import render
 from .missing import NotThere
-from .queries import LONGEST_TEXT as LONGEST_NAME
+from .queries import LONGEST_TEXT as LONGEST_KEPT
 from .queries import Answer, Query, answers
+from .run_names import names_of, names_query, run_choices
 from .selection import written
 from .stream import Visitor
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
-Choice = tuple[int | str, str]  # a value, and what is said of it
+Choice = tuple[str, str]  # a value, and what is said of it
 
 # What a download without these preferences takes, where an empty choice would look like another one.
 DOWNLOADED = {"_acceptance": "any", "_rejected": "any", "_order": "sample"}
 ROWS_SHOWN = 2
 LONGEST_TEXT, MOST_ITEMS, LONGEST_ROW = 240, 12, 20_000  # of a row that is shown: characters, members, characters
-RUNS = "select id as value, name as label from runs order by id desc limit 200"
 ENVS = f"""
-select distinct ifnull(env, '{NOT_RECORDED}') as value, ifnull(env, '{NOT_RECORDED}') as label
-from prompt_groups order by env is null, env limit 200
+select distinct ifnull(env, '{NOT_RECORDED}') as value from prompt_groups
+{{where}} order by env is null, env limit 200
 """
 WITHIN = ("run_id", "step", "step__isnull")  # filters of either table that a search takes as well
 # A filter on one of these says itself which split is meant.
@@ -101,8 +101,9 @@ async def form_page(
     chosen = filters(request)
     given = dict(map(written, chosen))
     missing = await missing_names(datasette, request, database, table) if problem else []
-    runs, envs = await answers(datasette, request, database, Query(RUNS), Query(ENVS))
-    about, others = subject(chosen, {str(row["value"]): str(row["label"]) for row in runs.rows})
+    found, envs = await answers(datasette, request, database, names_query(chosen), _envs(given.get("run_id")))
+    runs = names_of(found.rows)
+    about, others = subject(chosen, runs)
     context: dict[str, Any] = {
         "title": f"training data from {about}",
         "subject": about,
@@ -138,16 +139,20 @@ def selected_words(told: Mapping[str, Any]) -> str:
     return f"{plural(told['selected_count'], what)} of {plural(told['eligible_prompt_groups'], 'prompt')}"
 
 
-def _choices(
-    runs: Answer, envs: Answer, given: Mapping[str, str]
-) -> list[tuple[str, str, list[tuple[str | int, str]]]]:
+def _envs(run: str | None) -> Query:
+    """Return the query for the environments that there are, of a run where one is chosen."""
+    return Query(ENVS.format(where="where run_id = :run" if run else ""), {"run": run} if run else {})
+
+
+def _choices(runs: Mapping[str, str], envs: Answer, given: Mapping[str, str]) -> list[tuple[str, str, list[Choice]]]:
     """Return the fields of run and environment with what can be chosen in each; a choice of one is none."""
+    # What is longer than any name that an index keeps cannot be chosen: the page would repeat it.
+    names = [name for row in envs.rows if len(name := str(row["value"])) <= LONGEST_KEPT]
+    in_environments = [(name, shortened_name(name, LONGEST_NAME)) for name in names]
     found = []
-    for name, label, rows in (("run_id", "run", runs.rows), ("env", "environment", envs.rows)):
-        # What is longer than any name that an index keeps cannot be chosen: the page would repeat it.
-        options = [(row["value"], shown) for row in rows if len(shown := str(row["label"])) <= LONGEST_NAME]
-        if (asked := given.get(name)) and asked not in {str(value) for value, _ in options}:
-            options.append((asked, asked))
+    for name, label, options in (("run_id", "run", run_choices(runs)), ("env", "environment", in_environments)):
+        if (asked := given.get(name)) and asked not in {value for value, _ in options}:
+            options.append((asked, shortened_name(asked, LONGEST_NAME)))
         if len(options) > 1 or asked:
             found.append((name, label, options))
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from rltracer_sqlite.amounts import LONGEST_NAME, shortened_name
+
 from .selection import Pair, in_words
 
 NUMBER = re.compile(r"-?[0-9]{1,19}")
-LONGEST_NAME = 60  # characters
 
 
 def subject(chosen: Sequence[Pair], runs: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -45,4 +46,4 @@ def _run(number: str | None, runs: Mapping[str, str]) -> str:
     if not number:
         return ""
     name = runs.get(number)
-    return f"run {number}" if name is None else f"the run {name[:LONGEST_NAME]}"
+    return f"run {number}" if name is None else f"the run {shortened_name(name, LONGEST_NAME)}"

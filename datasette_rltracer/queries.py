@@ -31,6 +31,7 @@ AS_JSON = {
     "splits",
     "ranges",
     "error_steps",
+    "found_steps",
     "files_with_problems",
     "steps_amiss",
 }  # made by our own queries, of whole lists

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from rltracer_sqlite.amounts import shortened_name
+from rltracer_sqlite.amounts import ranges
 from rltracer_sqlite.search import (
     NEWEST_FIRST,
     QueryError,
+    as_phrase,
     found_rows,
     found_summary,
     full_text_query,
@@ -28,7 +31,8 @@ from .filter_names import refuse_unknown_filters
 from .filter_values import NAMES, missing_names
 from .frame import pager, render
 from .indexes import offer_search
-from .queries import Query, answers
+from .queries import Answer, Query, answers
+from .run_names import names_of, names_query, run_choices
 from .search_snippets import read_snippets
 from .selection import Selection, chips, read_selection, written
 
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
 
 RESULTS_ON_A_PAGE = 20
 LONGEST_SHOWN = 200  # characters of a search in the title
-LONGEST_NAME = 60  # of a run
 ORDERS = {
     "newest": None,
     "oldest": ("id", False),
@@ -53,7 +56,6 @@ SPLITS = f"""
 select distinct ifnull(split, '{NOT_RECORDED}') as split from steps where split is not null or trajectories > 0
 order by steps.split is null, steps.split limit 50
 """
-RUNS = "select id, name from runs order by id desc limit 200"
 
 
 def routes() -> list[Route]:
@@ -70,20 +72,19 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
     columns = await attached.table_columns("trajectories")
     refuse_unknown_filters(request, "trajectories", columns, ("q", "start"))
     selection = _with_outcome(read_selection(request, "trajectories", columns))
-    splits, runs = await answers(datasette, request, database, Query(SPLITS), Query(RUNS))
+    splits, found = await answers(datasette, request, database, Query(SPLITS), names_query(selection.chosen))
+    runs = names_of(found.rows)
     is_searchable = await ask(datasette, database, has_text)
     coverage = await _coverage(datasette, request, database, selection) if is_searchable else None
     context: dict[str, Any] = {
         "title": f"search for {text[:LONGEST_SHOWN]}" if text else "search",
         "trail": [(search_url(datasette, database), "search")],
         "within": selection.chosen,
-        "chips": chips(selection, lambda chosen: search_url(datasette, database, None, chosen.pairs)),
+        "chips": chips(selection, lambda chosen: search_url(datasette, database, None, chosen.pairs), runs),
         "all_url": search_url(datasette, database),
         "query": text,
         "form_url": search_url(datasette, database),
-        "form": _form(
-            selection, [row["split"] for row in splits.rows], {str(row["id"]): str(row["name"]) for row in runs.rows}
-        ),
+        "form": _form(selection, [row["split"] for row in splits.rows], runs),
         "file": _file_name(attached),
         "is_searchable": is_searchable,
         "coverage": coverage,
@@ -96,11 +97,11 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
         await offer_search(datasette, database)
     if text and is_searchable:
         try:
-            match = full_text_query(text)
+            full_text_query(text)
         except QueryError as error:
             context["problem"], status = str(error), 400
         else:
-            context.update(await _results(datasette, request, database, selection, text, match, start))
+            context.update(await _results(datasette, request, database, selection, runs, text, start))
     return await render(datasette, request, database, "search.html", context, status)
 
 
@@ -112,11 +113,18 @@ async def _coverage(datasette: Datasette, request: Request, database: str, selec
 
 
 async def _results(
-    datasette: Datasette, request: Request, database: str, selection: Selection, text: str, match: str, start: int
+    datasette: Datasette,
+    request: Request,
+    database: str,
+    selection: Selection,
+    runs: Mapping[str, str],
+    text: str,
+    start: int,
 ) -> dict[str, Any]:
-    listed, summary = await answers(
-        datasette, request, database, results_query(selection, match, start), summary_query(selection, match)
-    )
+    match, phrase = full_text_query(text), as_phrase(text)
+    queries = [results_query(selection, match, start), summary_query(selection, match)]
+    queries += [summary_query(selection, full_text_query(phrase))] if phrase else []
+    listed, summary, *as_one = await answers(datasette, request, database, *queries)
     snippets = await read_snippets(datasette, database, listed.rows, match)
     is_empty = not listed.rows and bool(selection.chosen)
     missing = await missing_names(datasette, request, database, "trajectories", names=NAMES) if is_empty else []
@@ -128,11 +136,14 @@ async def _results(
         "results": [{**row, "hit": snippet} for row, snippet in zip(listed.rows, snippets, strict=True)],
         "list": listed,
         "missing": missing,
-        "summary": summary.rows[0] if summary.rows else None,
+        "summary": _summary(summary),
         "summary_list": summary,
         **pager(start, RESULTS_ON_A_PAGE, lambda first: here(selection, first)),
-        "chips": chips(selection, here),
+        "chips": chips(selection, here, runs),
         "all_url": search_url(datasette, database, text),
+        "phrase": phrase,
+        "of_phrase": _summary(as_one[0]) if as_one else None,
+        "phrase_url": search_url(datasette, database, phrase, selection.pairs),
         "orders": [
             (words, here(Selection("trajectories", (), selection.chosen, order)), selection.order == order)
             for words, order in ORDERS.items()
@@ -153,6 +164,14 @@ def summary_query(selection: Selection, match: str) -> Query:
     """Return the query for how many trajectories match and pass the filters, and how many of them passed."""
     where, parameters = selection.where()
     return Query(found_summary(where), {**parameters, "match": match})
+
+
+def _summary(answer: Answer) -> dict[str, Any] | None:
+    """Return what was counted, with the steps in words; None where counting took too long."""
+    if not answer.rows:
+        return None
+    steps = json.loads(answer.rows[0]["found_steps"])
+    return {**answer.rows[0], "steps": len(steps), "step_words": ranges(steps)}
 
 
 def _table_search(text: str, match: str) -> list[tuple[str, str]]:
@@ -178,7 +197,7 @@ def _form(selection: Selection, splits: list[str], runs: dict[str, str]) -> dict
     others = [pair for pair in selection.chosen if written(pair)[0] not in fields and pair != UNSCORED]
     return {
         "given": {name: given.get(name, "") for name in FIELDS} | outcome,
-        "runs": [(run, shortened_name(name, LONGEST_NAME)) for run, name in runs.items()] if len(runs) > 1 else [],
+        "runs": run_choices(runs) if len(runs) > 1 else [],
         "splits": splits,
         "hidden": [*others, *selection.sorting],
     }

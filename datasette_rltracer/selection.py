@@ -15,6 +15,7 @@ from datasette.filters import Filters
 from datasette.utils import escape_sqlite
 from datasette.utils.asgi import BadRequest, Request
 
+from rltracer_sqlite.amounts import LONGEST_NAME, shortened_name
 from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .filter_names import is_filter
@@ -28,6 +29,7 @@ LONGEST_SELECTION = 4_000  # characters of an address: each link of a page repea
 TRAIN_FIRST = "split is not 'train', split, id"  # as splits are listed on other pages
 BOUNDS = ("__gt", "__gte", "__lt", "__lte")
 NAMED = ("split", "env", "agent", "stop_condition")  # columns of names, of which a form offers NOT_RECORDED as well
+RUN = ("run_id", "run_id__exact")
 ABSENCES = {f"{name}__isnull": name for name in NAMED}
 
 
@@ -117,14 +119,18 @@ def read_selection(request: Request, table: str, columns: Iterable[str], others:
     return selection
 
 
-def in_words(pair: Pair) -> str:
-    """Return a filter as Datasette says it: "pass_rate ≥ 0.5"."""
+def in_words(pair: Pair, runs: Mapping[str, str] | None = None) -> str:
+    """Return a filter as Datasette says it, "pass_rate ≥ 0.5", and of a run that `runs` has by its number its name."""
+    if runs and pair[0] in RUN and (name := runs.get(pair[1])) is not None:
+        pair = ("run", shortened_name(name, LONGEST_NAME))
     return str(Filters([pair]).human_description_en()).removeprefix("where ")
 
 
-def chips(selection: Selection, here: Callable[[Selection], str]) -> list[tuple[str, str]]:
+def chips(
+    selection: Selection, here: Callable[[Selection], str], runs: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
     """Return each chosen filter in words, with the address of the page without it."""
-    return [(in_words(pair), here(selection.without(pair))) for pair in selection.chosen]
+    return [(in_words(pair, runs), here(selection.without(pair))) for pair in selection.chosen]
 
 
 def neighbours(selection: Selection, key: int) -> Query:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 MOST_RANGES = 10
 LIST_COLUMNS = 60
-LONGEST_NAME = 60  # of a split, in a sentence
+LONGEST_NAME = 60  # of a run or a split, in a sentence
 HISSING = ("ch", "s", "x")
 
 Range = tuple[int, int]  # the first and the last of steps that follow each other

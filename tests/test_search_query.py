@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rltracer_sqlite.search import QueryError, find_matches, full_text_query, snippets
+from rltracer_sqlite.search import QueryError, as_phrase, find_matches, full_text_query, snippets
 from rltracer_sqlite.search.query import LONGEST_QUERY
 
 TYPED = (
@@ -39,6 +39,20 @@ TYPED = (
 )
 def test_a_question_becomes_a_query(typed: str, query: str) -> None:
     assert full_text_query(typed) == query
+
+
+@pytest.mark.parametrize(
+    ("typed", "phrase"),
+    [
+        ("exit code", '"exit code"'),
+        ("  exit\tcode  1 ", '"exit code 1"'),
+        ("can't stop", '"can\'t stop"'),
+        *((said, None) for said in ("exit", "", '"exit code"', "exit OR code", "exit cod*", "“exit code”")),
+        *((said, None) for said in ("(exit code)", "NEAR(exit code, 2)", "x " * (LONGEST_QUERY // 2))),
+    ],
+)
+def test_words_alone_have_a_phrase(typed: str, phrase: str | None) -> None:
+    assert as_phrase(typed) == phrase
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from .document import Document, Place, document
 from .found import NEWEST_FIRST, count_found, find, found_rows, found_summary, searched
 from .hits import Hit, read_hits
 from .matches import Match, Matches, search_text
-from .query import QueryError, full_text_query
+from .query import QueryError, as_phrase, full_text_query
 from .scope import SearchScope
 from .snippets import find_matches
 from .tables import SEARCH_SETTINGS, TEXT_TABLE, has_old_text, has_text, open_searchable, remove_text, text_coverage
@@ -38,6 +38,7 @@ __all__ = [
     "SearchScope",
     "Snippet",
     "TextRefreshed",
+    "as_phrase",
     "best_snippet",
     "count_found",
     "document",

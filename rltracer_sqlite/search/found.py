@@ -24,7 +24,8 @@ from trajectories where {where} order by {order} limit {size} offset {start}
 SUMMARY = """
 select
     count(*) as trajectories, count(success) as scored, ifnull(sum(success), 0) as successes,
-    count(distinct prompt_group_id) as prompt_groups, min(step) as first_step, max(step) as last_step
+    count(distinct prompt_group_id) as prompt_groups,
+    json_group_array(distinct step) filter (where step is not null) as found_steps
 from trajectories where {where}
 """
 NEWEST_FIRST = "id desc"

@@ -49,6 +49,15 @@ def full_text_query(text: str) -> str:
     return query
 
 
+def as_phrase(text: str) -> str | None:
+    """Return the search for some words as one phrase; None where it is one word, or says by itself what it means."""
+    words = text.split()
+    are_plain = not OPERATORS & {*words} and not any(word.endswith("*") for word in words)
+    if len(words) < 2 or not are_plain or set(text.translate(CURLY)) & set('"()') or len(text) > LONGEST_QUERY - 2:
+        return None
+    return f'"{" ".join(words)}"'
+
+
 def _pieces(text: str) -> list[str]:
     pieces: list[str] = []
     position = 0

@@ -18,6 +18,7 @@ from .html import links, visible_text, words
 
 pytestmark = pytest.mark.asyncio
 BASE = "/-/rltracer/run/"
+RUN = "run = &#34;first&#34;"
 # Of each run: its pages, by the ids that its rows have.
 OF_RUN = {
     1: ["run/1", "step/1/1", "step/1/1?split=train", "prompt/1/1", "group/1", "trajectory/1", "trajectory/4",
@@ -105,7 +106,12 @@ async def test_the_export_above_a_page_is_of_what_the_page_is_of(two, page, said
 
 @pytest.mark.parametrize(
     ("page", "said"),
-    [("run/1", ["run_id = 1"]), ("step/1/1", ["run_id = 1", "step = 1"]), ("group/1", ["run_id = 1"]), ("", [])],
+    [
+        ("run/1", [RUN]),
+        ("step/1/1", [RUN, "step = 1"]),
+        ("group/1", [RUN]),
+        ("", []),
+    ],
 )
 async def test_a_search_says_where_it_stays_before_anything_is_asked(two, page, said):
     datasette = Datasette([str(two)])

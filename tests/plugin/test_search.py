@@ -240,6 +240,25 @@ async def test_a_record_too_long_for_a_list_is_not_read(datasette, monkeypatch):
     assert "too long to be read for a list" in said
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("sum+first", 'As a phrase: "sum first" in 1 trajectory.'),
+        ("first+sum", 'Nowhere do they stand together, as "first sum".'),
+        ('"sum+first"', None),
+        ("gaskets", None),
+    ],
+)
+async def test_the_matches_of_words_are_told_from_those_of_their_phrase(datasette, asked, said):
+    page = await get(datasette, f"{SEARCH}?q={asked}&step=1&_sort=id")
+    [first, *_] = [text for _, text in hits(page)]
+    assert ("matching word" in first) == (said is not None)
+    assert ("Each of the words is a match by itself" in page) == (said is not None)
+    if said:
+        assert said in words(page)
+        assert links(page, '"sum first"') == [f"{SEARCH}?q=%22sum+first%22&step=1&_sort=id"] * ("As a phrase" in said)
+
+
 async def test_results_come_in_pages(tmp_path):
     write_run(tmp_path / "run", [trace([message("user", f"item {count}")], id=f"t{count}") for count in range(45)])
     index(tmp_path / "run.sqlite", tmp_path / "run")

@@ -110,6 +110,26 @@ async def test_long_and_hostile_names_of_runs_are_cut_in_their_middles(tmp_path)
     assert "\u202e" not in page
 
 
+async def test_names_that_are_cut_to_the_same_have_their_numbers(tmp_path):
+    names = [f"{'long' * 20}{seed}{'er' * 30}" for seed in (1, 2)]
+    database = make_index(tmp_path / "x.sqlite", [{"run": name} for name in names])
+    rltracer("fts", database)
+    [_, *shown] = run_choices(await get(Datasette([str(database)]), PAGE))
+    assert [name[-8:] for _, name, _ in shown] == ["erer (2)", "erer (1)"]
+    chosen = words(await get(Datasette([str(database)]), f"{PAGE}?q=x&run_id=2"))
+    assert f'where run = "{names[1][:20]}…' in chosen
+
+
+async def test_the_summary_names_the_steps_that_have_a_match(tmp_path):
+    for step in (1, 2, 3, 4, 7):
+        said = [message("user", "Well?"), message("assistant", "none" if step == 4 else "word")]
+        append(tmp_path / "run" / TRACES.format(step), trace(said, id=f"t{step}"))
+    assert indexed(tmp_path / "x.sqlite", tmp_path / "run", "--fts").returncode == 0
+    datasette = Datasette([str(tmp_path / "x.sqlite")])
+    assert "in 4 prompt groups · steps 1–3, 7 ·" in words(await get(datasette, f"{PAGE}?q=word"))
+    assert "in 1 prompt group · step 7 ·" in words(await get(datasette, f"{PAGE}?q=word&step__gte=4"))
+
+
 async def test_a_filter_that_cannot_be_used_is_said_without_a_search_too(database):
     page = await Datasette([str(database)]).client.get(f"{PAGE}?preview__arraycontains=x")
     assert (page.status_code, "cannot be used: malformed JSON" in page.text) == (400, True)

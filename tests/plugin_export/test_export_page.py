@@ -19,6 +19,7 @@ from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportPreferences
 from rltracer_sqlite.export.stages import FIELD, STAGES
 from tests.export_runs import rollout, write_steps
+from tests.index_factory import make_index
 from tests.indexing import index
 from tests.plugin.html import links, words
 from tests.test_export_branches import answered, cut_off, forked
@@ -187,6 +188,39 @@ async def test_each_choice_of_the_form_has_its_name(datasette: Datasette) -> Non
     fields = re.findall(r'<label class="field"><span>([^<]*)</span> <select name="(run_id|env)">', page)
     assert fields
     assert set(fields) <= {("run", "run_id"), ("environment", "env")}
+
+
+def choices(page: str, name: str) -> list[str]:
+    """Return what can be chosen in a field, as it is shown, besides all."""
+    [field] = re.findall(rf'<select name="{name}">(.*?)</select>', page) or [""]
+    return [unescape(shown) for shown in re.findall(r"<option[^>]*>([^<]*)</option>", field)][1:]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("", ["maths", "reading", "not recorded"]),
+        ("run_id=1", ["maths", "reading"]),
+        ("run_id=2", ["reading", "not recorded"]),
+        ("run_id=3", []),
+        ("run_id=3&env=maths", ["reading", "maths"]),
+        ("run_id=9", []),
+    ],
+)
+async def test_the_form_has_the_environments_of_the_chosen_run(tmp_path: Path, query: str, shown: list[str]) -> None:
+    envs = {"a": ["maths", "reading"], "b": ["reading", None], "c": ["reading"]}
+    rows = [{"run": run, "env": env} for run, found in envs.items() for env in found]
+    page = await get(Datasette([str(make_index(tmp_path / "run.sqlite", rows))]), f"{PAGE}?{query}")
+    assert choices(page.text, "env") == shown
+
+
+async def test_names_of_runs_that_differ_at_their_ends_are_told_apart(tmp_path: Path) -> None:
+    rows = [{"run": f"{'long' * 30}-seed-{seed}"} for seed in (1, 2)]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    page = (await get(datasette, f"{PAGE}?run_id=2")).text
+    assert [(len(name), name[-7:]) for name in choices(page, "run_id")] == [(60, "-seed-2"), (60, "-seed-1")]
+    [title] = re.findall(r"<h1>(.*?)</h1>", page)
+    assert title.endswith("-seed-2")
 
 
 async def test_text_from_the_address_is_escaped(datasette: Datasette) -> None:
