@@ -114,12 +114,15 @@ async def test_what_is_found(datasette, query, trajectories):
     assert [int(re.search(r"/trajectory/(\d+)", address)[1]) for address, _ in found] == trajectories
 
 
-@pytest.mark.parametrize("asked", ["%22sum+first%22", "sum+first"])
-async def test_a_result_shows_the_match_and_leads_to_it(datasette, asked):
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [("%22sum+first%22", "1 match, this one in message 3"), ("sum+first", "words, the shown ones in message 3")],
+)
+async def test_a_result_shows_the_match_and_leads_to_it(datasette, asked, place):
     page = await get(datasette, f"{SEARCH}?q={asked}")
     [(address, said)] = hits(page)
     assert "Sum first, then compare." in re.sub("</?mark>", "", page)
-    assert "this one in message 3 (assistant)" in said
+    assert f"{place} (assistant)" in said
     target = await get(datasette, address.partition("#")[0])
     anchor = address.partition("#")[2]
     assert f'<mark id="{anchor}">Sum first</mark>' in target
