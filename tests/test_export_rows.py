@@ -10,7 +10,7 @@ import pytest
 
 from rltracer_sqlite.export.rows import RowRejected, json_arguments, preference_row, sft_rows, training_messages
 from rltracer_sqlite.trajectory import Trajectory
-from tests.export_runs import export, indexed, rollout, spec, write_steps
+from tests.export_runs import export, indexed, inspect, rollout, spec, write_steps
 from tests.indexing import index
 from tests.layouts import LAYOUTS, message, nodes_of, tool_call, trace, v0_row
 from tests.layouts.samples import COMPACTED, DELEGATED, FORKED, PICTURE, Sample, trace_of
@@ -50,15 +50,16 @@ def test_a_branch_that_the_policy_did_not_sample_is_left_out(tmp_path: Path) -> 
     assert row["messages"][-1]["content"] == "hi"
 
 
-def test_a_trajectory_without_an_answer_is_rejected_and_replaced(tmp_path: Path) -> None:
+def test_a_trajectory_without_an_answer_is_dropped_before_it_is_read(tmp_path: Path) -> None:
     record = rollout("empty")
     record["nodes"] = nodes_of([message("user", "6 * 7?")])
     records = [record, *(rollout(f"t{n}") for n in range(2))]
-    rows = export(
-        spec(indexed(tmp_path, {1: records})), tmp_path / "out.jsonl", keep_generation_errors=True, per_prompt=3
-    )
+    wanted: dict[str, Any] = {"keep_generation_errors": True, "per_prompt": 3}
+    run = spec(indexed(tmp_path, {1: records}))
+    assert len(export(run, tmp_path / "out.jsonl", **wanted)) == 2
     told = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
-    assert (len(rows), told["rejected"]) == (2, {"no answer": 1})
+    assert (told["funnel"], told["rejected"]) == (inspect(run, **wanted)["funnel"], {})
+    assert {"stage": "with an answer", "left": 2, "dropped": 1} in told["funnel"]
 
 
 def test_a_rejected_row_is_replaced_by_another_of_its_prompt(tmp_path: Path) -> None:
@@ -181,6 +182,23 @@ def test_a_pair_shares_its_prompt() -> None:
 def test_a_pair_without_a_common_prompt_or_a_difference_is_rejected(other: Trajectory, reason: str) -> None:
     with pytest.raises(RowRejected, match=reason):
         preference_row(said_by("yes"), other)
+
+
+def test_results_without_ids_have_those_of_the_calls_before_them(tmp_path: Path) -> None:
+    calls = [tool_call("a", "ls", {}), tool_call("b", "ls", {}), tool_call("c", "ls", {})]
+    said = [
+        message("user", "q"),
+        message("assistant", tool_calls=calls),
+        *(message("tool", "b", tool_call_id="b"), message("tool", "a"), message("tool", "c", name="ls")),
+        *(message("tool", "of none"), message("assistant", "Well."), message("tool", "of none")),
+        *(message("assistant", tool_calls=[{"name": "ls", "arguments": "{}"}]), message("tool", "last")),
+        message("assistant", "Done."),
+    ]
+    [row] = rows_of(tmp_path, trace(said, id="a"))
+    results = [one for one in row["messages"] if one["role"] == "tool"]
+    [last] = row["messages"][-3]["tool_calls"]
+    assert [one.get("tool_call_id") for one in results] == ["b", "a", "c", None, None, last["id"]]
+    assert list(results[2]) == ["role", "content", "tool_call_id", "name"]
 
 
 def test_sft_rows_of_a_source_that_knows_no_branches() -> None:

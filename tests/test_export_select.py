@@ -150,7 +150,9 @@ def test_every_line_of_a_funnel_has_its_meaning(tmp_path: Path) -> None:
     assert "in a pair (chosen failed) 0" in str(refused.value)
     assert {step["stage"] for one in told for step in one["funnel"]} == {
         *STAGES, "turns >= 0",
-    } - {"in a pair (chosen failed)", "in a pair (rejected passed)", "has text", "answers its prompt"}  # fmt: skip
+    } - {
+        "in a pair (chosen failed)", "in a pair (rejected passed)", "has text", "with an answer", "answers its prompt",
+    }  # fmt: skip
     assert meaning("turns >= 0") == FIELD
 
 

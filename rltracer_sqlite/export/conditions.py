@@ -175,6 +175,8 @@ def _error_conditions(preferences: ExportPreferences) -> list[Condition]:
     if not preferences.keep_generation_errors:
         sql = f"t.turns > 0 and ({HAS_ERROR} and {STOPPED_BY_ERROR}) is not true"
         found.append(Condition("sampled without an error", sql, {}))
+    elif preferences.mode is not ExportMode.RL:
+        found.append(Condition("with an answer", "t.turns > 0", {}, is_always_told=False))
     if preferences.drop_scoring_errors:
         sql = f"({HAS_ERROR} and not {STOPPED_BY_ERROR}) is not true"
         found.append(Condition("scored without an error", sql, {}))

@@ -22,7 +22,10 @@ ADVICE = {
     "reward known": "Without rewards there are no pairs.",
     "difficulty": "Their prompts have other pass rates, or none: change the bounds, or the window.",
     "file present": "Their files have vanished since they were indexed: bring them back, and index the run again.",
-    "sampled without an error": "An error ended each of them: keep_generation_errors keeps them.",
+    "sampled without an error": (
+        "An error ended each of them, or it has no answer: keep_generation_errors keeps those with an answer."
+    ),
+    "with an answer": "None of them has an answer.",
     "scored without an error": "An error came while each of them was scored: drop_scoring_errors drops them.",
     "not truncated": "A limit cut off each of them: drop_truncated drops them.",
     "effective": "None of them is known to have been part of a training batch: effective_only drops them.",

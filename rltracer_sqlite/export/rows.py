@@ -71,7 +71,7 @@ def training_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
 
     Raises RowRejected for a tool call without a name, and where a tool answers an answer that says and calls nothing.
     """
-    made = [_training_message(message, place) for place, message in enumerate(messages)]
+    made = _with_ids([_training_message(message, place) for place, message in enumerate(messages)])
     for message, following in pairwise(made):
         is_answered = following.get("role") == "tool" and message.get("role") == "assistant"
         if is_answered and not message["content"] and "tool_calls" not in message:
@@ -89,6 +89,21 @@ def _training_message(message: Mapping[str, Any], place: int) -> Message:
     if calls:
         kept["tool_calls"] = [_training_call(call, f"call_{place}_{number}") for number, call in enumerate(calls)]
     return {key: kept[key] for key in KEPT if key in kept}
+
+
+def _with_ids(messages: list[Message]) -> list[Message]:
+    """Return messages in which results that were recorded without the ids of their calls have them, in their order."""
+    made, waiting = list[Message](), list[str]()  # the ids of calls that no result has named yet
+    for message in messages:
+        if message.get("role") == "assistant":
+            waiting = [call["id"] for call in message.get("tool_calls", ())]
+        elif message.get("role") == "tool" and (answered := message.get("tool_call_id")) is not None:
+            waiting = [identity for identity in waiting if identity != answered]
+        elif message.get("role") == "tool" and waiting:
+            named = {**message, "tool_call_id": waiting.pop(0)}
+            message = {key: named[key] for key in KEPT if key in named}
+        made.append(message)
+    return made
 
 
 def _is_in_parts(content: Any) -> bool:

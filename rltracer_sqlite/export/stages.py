@@ -30,6 +30,7 @@ STAGES = {
     "ids": "those that are asked for by id",
     "file present": "those whose file has not vanished since it was indexed, and can be read",
     "sampled without an error": "those with an answer, whose sampling no error ended",
+    "with an answer": "stands for it with `--keep-errors`: those with an answer, where some have none",
     "scored without an error": "those during whose scoring no error came",
     "not truncated": "those that no limit cut off, or that do not record it",
     "effective": "those that were part of a training batch, or kept by their evaluation",
