@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, Request, Response
 
-from rltracer_sqlite.amounts import LONGEST_NAME, plural, shortened_name
+from rltracer_sqlite.amounts import LONGEST_NAME, plural, shortened_name, some_of
 from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
 from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
@@ -136,7 +136,8 @@ async def form_page(
 def selected_words(told: Mapping[str, Any]) -> str:
     """Return how much a selection has, in words: "1 trajectory of 1 prompt"."""
     what = {"pairs": "pair", "trajectories": "trajectory"}[told["unit"]]
-    return f"{plural(told['selected_count'], what)} of {plural(told['eligible_prompt_groups'], 'prompt')}"
+    prompts = some_of(told["selected_prompt_groups"], told["eligible_prompt_groups"], "prompt")
+    return f"{plural(told['selected_count'], what)} of {prompts}"
 
 
 def _envs(run: str | None) -> Query:

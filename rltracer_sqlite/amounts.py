@@ -17,6 +17,11 @@ def plural(count: int, what: str) -> str:
     return f"{count:,} {what if count == 1 else several(what)}"
 
 
+def some_of(count: int, there: int, what: str) -> str:
+    """Return how many there are of something, and which part of them is meant: '8 prompts', '5 of the 8 prompts'."""
+    return plural(there, what) if count == there else f"{count:,} of the {plural(there, what)}"
+
+
 def several(what: str) -> str:
     """Return what more than one of something is called."""
     return what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(HISSING) else "s")

@@ -36,6 +36,7 @@ def test_an_export_prints_its_funnel_and_where_it_went(tmp_path: Path, database:
     assert "Selected 4 trajectories of 2 eligible prompts." in output
     assert f"Wrote 4 rows to {tmp_path / 'out.jsonl'}; summary" in output
     assert len(read_rows(tmp_path / "out.jsonl")) == 4
+    assert "Selected 1 trajectory of 1 of the 2 eligible prompts." in run(database, "--dry-run", "--target", "1").output
     again = run(database, "-o", tmp_path / "out.jsonl").output
     assert f"Wrote 4 rows to {tmp_path / 'out.jsonl'}, replaced; summary" in again
 

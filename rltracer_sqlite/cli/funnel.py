@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..amounts import listed, plural
+from ..amounts import listed, plural, some_of
 from .previews import names_apart
 from .progress import now_and_then
 from .visible import in_line
@@ -27,10 +27,8 @@ def funnel_report(told: dict[str, Any]) -> str:
     lines = [f"Available: {in_line(told['available_of'])}.", f"Success: {in_line(told['success_of'])}."]
     lines += funnel_lines(told["funnel"])
     counted = ", counted once per run and window" if len(told["windows"]) > 1 else ""
-    lines.append(
-        f"Selected {plural(told['selected_count'], unit)} of "
-        f"{plural(told['eligible_prompt_groups'], 'eligible prompt')}{counted}."
-    )
+    prompts = some_of(told["selected_prompt_groups"], told["eligible_prompt_groups"], "eligible prompt")
+    lines.append(f"Selected {plural(told['selected_count'], unit)} of {prompts}{counted}.")
     if len(told["runs"]) > 1:
         lines.append(_by_run(told))
     elsewhere = (*told["row_notes"], *told["amiss"])  # on stderr

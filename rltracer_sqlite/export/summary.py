@@ -40,6 +40,7 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "available_count": selection.scratch.count("picks"),
             "selected_count": selection.count(),
             "eligible_prompt_groups": selection.prompts(),
+            "selected_prompt_groups": selection.value(f"select count(distinct k.unit) {SELECTED}"),
             "observed_prompt_groups": selection.scratch.count("groups"),
             "available_of": available_of(selection),
             "funnel": (funnel := selection.funnel()),

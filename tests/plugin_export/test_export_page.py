@@ -335,6 +335,7 @@ async def test_a_preview_says_how_many_rows_are_distinct(tmp_path: Path, query: 
     [
         ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt ·"),
         ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompts ·"),
+        ("run_id=1&_target=2", "Preview of SFT conversations 2 trajectories of 2 of the 3 prompts ·"),
     ],
 )
 async def test_a_preview_counts_in_the_singular_and_the_plural(datasette: Datasette, query: str, said: str) -> None:
