@@ -46,6 +46,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, database: Path) -> None:
     output = run(database, "--dry-run", "--max-pass-rate", "0.5", "--field", "tool_calls<=0").output
     lines = [line.split() for line in output.splitlines()]
     assert ["difficulty", "2", "4"] in lines
+    assert ["well", "formed", "1", "when", "read"] in lines
     assert ["tool_calls", "<=", "0", "1", "1"] in lines
     assert sorted(tmp_path.iterdir()) == before
 

@@ -56,7 +56,7 @@ def funnel_of_too_few() -> Iterator[None]:
     except ExportError as error:
         clear_progress()
         if error.funnel:
-            say("\n".join(funnel_lines(error.funnel)))
+            say("\n".join(funnel_lines(error.funnel, is_unread=True)))
         raise
 
 

@@ -22,10 +22,10 @@ WIDEST_STAGE = 56  # columns of a funnel that fits a terminal of 80
 
 
 def funnel_report(told: dict[str, Any]) -> str:
-    """Return the funnel of a summary for people."""
+    """Return the funnel of a summary for people; of a dry run it says which lines only reading the records can tell."""
     unit = "pair" if told["unit"] == "pairs" else "trajectory"
     lines = [f"Available: {in_line(told['available_of'])}.", f"Success: {in_line(told['success_of'])}."]
-    lines += funnel_lines(told["funnel"])
+    lines += funnel_lines(told["funnel"], is_unread="row_count" not in told)
     counted = ", counted once per run and window" if len(told["windows"]) > 1 else ""
     prompts = some_of(told["selected_prompt_groups"], told["eligible_prompt_groups"], "eligible prompt")
     lines.append(f"Selected {plural(told['selected_count'], unit)} of {prompts}{counted}.")
@@ -40,12 +40,18 @@ def funnel_report(told: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def funnel_lines(funnel: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the stages of a funnel as a table: how many are left after each, and how many it has dropped."""
+def funnel_lines(funnel: Sequence[Mapping[str, Any]], is_unread: bool) -> list[str]:
+    """Return the stages of a funnel as a table: how many are left after each, and how many it has dropped.
+
+    Of one whose records are unread it says which stages only reading them can tell.
+    """
+    from ..export.conditions import DISTINCT, WELL_FORMED
+
     width = min(max(len(step["stage"]) for step in funnel), WIDEST_STAGE)
     lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
     for step in funnel:
-        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{'–':>10}"
+        none = "when read" if is_unread and step["left"] and step["stage"] in (WELL_FORMED, DISTINCT) else "–"
+        dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{none:>10}"
         name = step["stage"]
         if len(name) > width:  # stands whole, on a line of its own
             lines.append(name)
