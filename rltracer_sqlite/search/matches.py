@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 class Match:
     """A trajectory whose messages say what was searched for, and where most of the words stand.
 
-    `id`, `uid`, `run`, `step`, `split`, `env`, `success` and `reward` are those of the trajectory; `success` is None
-    where it is unscored. `matches` counts in the whole trajectory. `snippet` is a stretch of a message around the place
-    where most of the words stand, closest to each other: of the message with the number `message` on the branch with
-    the number `branch`, both counted from 1 as on the pages and in `rltracer inspect`:
-    `load().branches[branch - 1][message - 1]`. Its role is `role`, and `marks` are the (start, end) of what matches in
-    the snippet. Where the record cannot be read, `problem` says why and the place is None.
+    `id`, `uid`, `run`, `step`, `split`, `env`, `success` and `reward` are those of the trajectory; `success` is
+    None where it is unscored. `matches` counts in the whole trajectory, of words that are no phrase each by itself.
+    `snippet` is a stretch of a message around the place where most of the words stand, closest to each other: of
+    the message with the number `message` on the branch with the number `branch`, both counted from 1 as on the
+    pages and in `rltracer inspect`: `load().branches[branch - 1][message - 1]`. Its role is `role`, and `marks` are
+    the (start, end) of what matches in the snippet. Where the record cannot be read, `problem` says why and the
+    place is None.
     """
 
     id: int
