@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, Request, Response
 
 from rltracer_sqlite.amounts import LONGEST_NAME, plural, shortened_name, some_of
-from rltracer_sqlite.export import ExportPreferences, TraceDataExporter, TraceRunSpec
+from rltracer_sqlite.export import ExportPreferences, TraceRunSpec
 from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
 from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .access import permitted_index
 from .addresses import DATABASE, export_url, table_url
-from .bounds import gates
 from .edge import Route
-from .export_download import refusal
 from .export_notes import linked
 from .export_options import (
     BOUNDS,
@@ -30,10 +27,10 @@ from .export_options import (
     TABLES,
     filters,
     in_form_words,
-    preferences,
     refuse_unknown,
 )
-from .export_rows import MADE_OF, run_specs
+from .export_preview import Preview, preview
+from .export_rows import MADE_OF
 from .export_title import subject
 from .filter_values import missing_names
 from .frame import render
@@ -42,7 +39,6 @@ from .queries import LONGEST_TEXT as LONGEST_KEPT
 from .queries import Answer, Query, answers
 from .run_names import names_of, names_query, run_choices
 from .selection import written
-from .stream import Visitor
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -51,8 +47,6 @@ Choice = tuple[str, str]  # a value, and what is said of it
 
 # What a download without these preferences takes, where an empty choice would look like another one.
 DOWNLOADED = {"_acceptance": "any", "_rejected": "any", "_order": "sample"}
-ROWS_SHOWN = 2
-LONGEST_TEXT, MOST_ITEMS, LONGEST_ROW = 240, 12, 20_000  # of a row that is shown: characters, members, characters
 ENVS = f"""
 select distinct ifnull(env, '{NOT_RECORDED}') as value from prompt_groups
 {{where}} order by env is null, env limit 200
@@ -83,8 +77,8 @@ async def export_page(datasette: Datasette, request: Request) -> Response:
         return await form_page(datasette, request, database, table, str(error), 400)
     if mode is None:
         return await form_page(datasette, request, database, table)
-    told, problem, status = await _preview(datasette, request, database, table, mode)
-    return await form_page(datasette, request, database, table, problem, status, told, mode)
+    shown = await preview(datasette, request, database, table, mode)
+    return await form_page(datasette, request, database, table, previewed=shown)
 
 
 async def form_page(
@@ -94,13 +88,13 @@ async def form_page(
     table: str,
     problem: str | None = None,
     status: int = 200,
-    told: tuple[dict[str, Any], list[str]] | None = None,
-    mode: str | None = None,
+    previewed: Preview | None = None,
 ) -> Response:
     """Answer with the form as it is filled in, and why it cannot be met or what it would give."""
+    shown = previewed or Preview(problem=problem, status=status)
     chosen = filters(request)
     given = dict(map(written, chosen))
-    missing = await missing_names(datasette, request, database, table) if problem else []
+    missing = await missing_names(datasette, request, database, table) if shown.problem else []
     found, envs = await answers(datasette, request, database, names_query(chosen), _envs(given.get("run_id")))
     runs = names_of(found.rows)
     about, others = subject(chosen, runs)
@@ -120,17 +114,18 @@ async def form_page(
         "modes": MODES,
         "values": values(request),
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
-        "previewed": mode,
-        "told": told[0] if told else None,
-        "notes": linked(datasette, database, told[0]["notes"]) if told else [],
+        "previewed": shown.mode,
+        "told": shown.told,
+        "funnel": shown.funnel,
+        "notes": linked(datasette, database, shown.told["notes"]) if shown.told else [],
         "labels": LABELS,
         "meaning": meaning,
-        "selected": selected_words(told[0]) if told else None,
-        "rows": told[1] if told else [],
-        "problem": in_form_words(problem) if problem else None,
+        "selected": selected_words(shown.told) if shown.told else None,
+        "rows": shown.rows,
+        "problem": in_form_words(shown.problem) if shown.problem else None,
         "missing": missing,
     }
-    return await render(datasette, request, database, "export.html", context, status)
+    return await render(datasette, request, database, "export.html", context, shown.status)
 
 
 def selected_words(told: Mapping[str, Any]) -> str:
@@ -183,46 +178,3 @@ def _split(chosen: Sequence[tuple[str, str]]) -> str:
     columns = {name.partition("__")[0] for name, _ in chosen}
     is_chosen = bool(columns & NAMES_SPLIT) or any(name == "_where" and "split" in value for name, value in chosen)
     return "" if is_chosen else TraceRunSpec.split or ""
-
-
-async def _preview(
-    datasette: Datasette, request: Request, database: str, table: str, mode: str
-) -> tuple[tuple[dict[str, Any], list[str]] | None, str | None, int]:
-    """Return the summary of a selection and its first rows; where there is none, why, and the status that says so."""
-    try:
-        wanted = preferences(request, mode)
-        specs = await run_specs(datasette, request, database, table)
-    except BadRequest as error:
-        return None, str(error), 400
-    gate = gates(datasette).downloads
-    await gate.enter()
-    visitor = Visitor(request.receive)
-    try:
-        exporter = TraceDataExporter(specs, wanted, visitor.stay_or_raise)
-        told, rows = await visitor.run(lambda: exporter.preview(ROWS_SHOWN))
-        return (told, [shortened(row) for row in rows]), None, 200
-    except Exception as error:
-        try:
-            answer = refusal(error)
-        except BadRequest as unfit:
-            return None, str(unfit), 400
-        return None, str(answer.body), int(answer.status)
-    finally:
-        visitor.close()
-        gate.leave()
-
-
-def shortened(row: object) -> str:
-    """Return a row as JSON with line breaks, its long texts and lists cut."""
-    return json.dumps(_cut(row), ensure_ascii=False, indent=1, default=str)[:LONGEST_ROW]
-
-
-def _cut(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters)"
-    if isinstance(value, dict):
-        return {key: _cut(inner) for key, inner in list(value.items())[:MOST_ITEMS]}
-    if isinstance(value, (list, tuple)):
-        more = [f"… ({len(value) - MOST_ITEMS:,} more)"] if len(value) > MOST_ITEMS else []
-        return [_cut(inner) for inner in value[:MOST_ITEMS]] + more
-    return value

@@ -13,7 +13,7 @@ from datasette.app import Datasette
 from datasette.utils.asgi import Request
 
 from datasette_rltracer.export_options import BOUNDS, FIELDS, NUMBERS, OWN, SWITCHES, preferences
-from datasette_rltracer.export_page import shortened
+from datasette_rltracer.export_preview import shortened
 from datasette_rltracer.export_title import subject
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportPreferences
@@ -126,9 +126,12 @@ async def test_the_words_of_the_funnel_are_explained(datasette: Datasette) -> No
 
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
-    response = await get(datasette, "/-/rltracer/run/export?_preview=sft&_target=99", 400)
+    response = await get(datasette, "/-/rltracer/run/export?_preview=sft&_per_prompt=1&_target=99", 400)
     assert "99 trajectories asked for" in response.text
     assert "Download SFT conversations" in response.text
+    kept = re.findall(r'<td title="keeps [^"]*">([^<]*)</td><td class="n" data-label="kept">(\d+)', response.text)
+    assert kept[0] == ("available", "12")
+    assert kept[-1] == ("per prompt", "4")
 
 
 async def test_a_preview_shows_the_first_rows_with_long_texts_cut(datasette: Datasette) -> None:
