@@ -13,12 +13,13 @@ from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
 from rltracer_sqlite.charts.unread import Unread, unread_of, unread_query
 from rltracer_sqlite.passrates import WINDOW_SIZES
+from rltracer_sqlite.reward_parts import reward_parts
 
 from . import compat
+from .bounds import ask
 from .chart_filters import chart_url
 from .queries import bounded, sql_url
 from .selection import recorded
-from .success_rules import parts_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -69,7 +70,8 @@ async def _rule(datasette: Datasette, database: str, chart: str, query: Query) -
     if row is None:
         return ""
     told = bounded(row)
-    parts = await parts_of(datasette, database, int(query.parameters["run_id"]), told["path"])
+    of_run = (int(query.parameters["run_id"]), told["path"])
+    parts = await ask(datasette, database, lambda connection: reward_parts(connection, *of_run))
     return scoring_words(**told, split=query.parameters["split"], parts=parts)
 
 

@@ -43,12 +43,13 @@ from .prompt_elsewhere import elsewhere_queries, other_runs, this_run
 from .queries import Answer, Query, answers
 from .selection import NO_NEIGHBOURS, Pair, Selection, at, chips, neighbours
 from .siblings import ENDS
+from .success_rules import rule_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
 GROUP = """
-select g.*, p.preview, p.key, p.task, r.name as run
+select g.*, p.preview, p.key, p.task, r.name as run, r.success_path, r.success_threshold
 from prompt_groups g join prompts p on p.id = g.prompt_id join runs r on r.id = g.run_id where g.id = :group
 """
 
@@ -125,6 +126,7 @@ async def group_page(datasette: Datasette, request: Request) -> Response:
         "within": [("run_id", str(group["run_id"]))],
         "live": live,
         "group": group,
+        "rule": await rule_of(datasette, database, group["run_id"], group, [group["env"]]),
         **await _missing_context(bench, request, beside, listed),
         "count": count.first(trajectories=len(listed.rows))["trajectories"],
         **_beside_context(bench, beside),

@@ -52,7 +52,7 @@ TRAJECTORIES = f"select * from trajectories where prompt_group_id = :group order
 # is out of date when its neighbours are others.
 BESIDE_GROUP = """
 select
-    r.name,
+    r.name, r.success_path, r.success_threshold,
     (select max(id) from prompt_groups o where o.run_id = g.run_id and o.step is g.step and o.id < g.id) as previous,
     (select min(id) from prompt_groups o where o.run_id = g.run_id and o.step is g.step and o.id > g.id) as next
 from prompt_groups g join runs r on r.id = g.run_id where g.id = :group
@@ -99,7 +99,11 @@ def step_marks(connection: sqlite3.Connection, run: int, step: int | None) -> Ma
     Of files that may hold records of many steps it is only what is not in order with them, which the page says too.
     """
     where = f"run_id = :run and step is {'null' if step is None else int(step)}"
-    runs = _rows(connection, RUNS.format(shown="step_kind", where="id = :run"), asked := {"run": run})
+    runs = _rows(
+        connection,
+        RUNS.format(shown="step_kind, success_path, success_threshold", where="id = :run"),
+        asked := {"run": run},
+    )
     beside = [] if step is None else _rows(connection, BESIDE_STEP, {**asked, "step": step})
     files = f"({where} or run_id = :run and step is null) and not {NOT_OPENED}"
     return _together(connection, [*runs, *beside], where, files, asked)

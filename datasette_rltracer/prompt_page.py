@@ -43,7 +43,7 @@ from .missing import no_prompt
 from .prompt_queries import page_queries
 from .queries import Answer, answers, bounded
 from .selection import Pair, at, recorded
-from .success_rules import parts_of
+from .success_rules import rule_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -97,17 +97,18 @@ async def prompt_page(datasette: Datasette, request: Request) -> Response:
     if not head.rows:
         raise await no_prompt(datasette, database, run, prompt)
     row = head.rows[0]
+    envs = list(dict.fromkeys(kind["env"] for kind in kinds.rows if is_chosen(kind["env"], among.env)))
     context = {
         "title": f"prompt {prompt}",
         "trail": [*trail(datasette, database, (run, row["run"])), (chosen.here(among), f"prompt {prompt}")],
         "within": [("run_id", str(run))],
         "live": live,
         "row": row,
-        "parts": await parts_of(datasette, database, run, row["success_path"]),
+        "rule": await rule_of(datasette, database, run, row, envs or None),
         "missing": await _missing(chosen, request) if not steps.rows and not steps.interrupted else [],
         "choices": _choices(chosen, kinds.rows),
         "kinds": [len(kinds.rows), kinds.first(listed=0)["listed"]],
-        "envs": list(dict.fromkeys(kind["env"] for kind in kinds.rows if is_chosen(kind["env"], among.env))),
+        "envs": envs,
         **_addresses(chosen),
         **_steps_context(chosen, steps, place(request.args.get("start")) or 0),
         "amiss": [said] if states.rows and (said := amiss(states.rows[0])) else [],

@@ -26,7 +26,7 @@ from .missing import no_run
 from .overview_page import described_run, run_query
 from .queries import Answer, Query, answers
 from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
-from .success_rules import parts_of
+from .success_rules import rule_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -62,7 +62,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "trail": trail(datasette, database, (identity, row["name"])),
         "within": [("run_id", str(identity))],
         "run": row,
-        "parts": await parts_of(datasette, database, identity, row["success_path"]),
+        "rule": await rule_of(datasette, database, identity, row),
         "state": state_words(row),
         "no_problems": _no_problems(state_words(row), row["aside"]),
         "curves": described_run(datasette, database, curves.rows[0]) if curves.rows else {},

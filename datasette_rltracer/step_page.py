@@ -23,6 +23,7 @@ from .queries import answers
 from .selection import Selection, at, chips, read_selection, written
 from .step_groups import buckets_context, described_groups, filter_form
 from .step_queries import GROUPS_ON_A_PAGE, page_queries
+from .success_rules import rule_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -62,6 +63,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         **about,
         **buckets_context(buckets, selection, here),
         "live": live,
+        "rule": await rule_of(datasette, database, run, head.rows[0], [one["env"] for one in choices.rows] or None),
         **_files_context(troubled.rows, states.rows, bool(about["trajectories"])),
         "within": [*selection.fixed, *(pair for pair in selection.chosen if written(pair)[0] == "split")],
         "problems_url": f"{run_url(datasette, database, run)}#problems",

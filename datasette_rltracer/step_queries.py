@@ -15,8 +15,8 @@ MOST_CHOICES = 100
 # One row per split: training and evaluation are never counted together.
 HEAD = """
 select
-    r.name as run, r.step_kind, s.split, s.trajectories, s.scored, s.successes, s.pass_rate, s.reward_mean,
-    {rewarded} as rewarded, s.truncated, s.errors, s.indexed_at,
+    r.name as run, r.step_kind, r.success_path, r.success_threshold, s.split, s.trajectories, s.scored, s.successes,
+    s.pass_rate, s.reward_mean, {rewarded} as rewarded, s.truncated, s.errors, s.indexed_at,
     (select max(step) from steps where run_id = r.id and step < {step}) as previous,
     (select min(step) from steps where run_id = r.id and step > {step}) as next
 from runs r join steps s on s.run_id = r.id where r.id = :run_id and s.step is {step}

@@ -24,6 +24,7 @@ from .lens_kinds import LENS_NAMES
 from .raw_text import RawMessage, read_raw_page
 from .records import remarks_of
 from .siblings import Group
+from .success_rules import Rule
 from .text import Text, cut, first_words, json_text
 from .trajectory_links import Links
 
@@ -48,6 +49,7 @@ class Found:
     trajectory: Trajectory | None = None
     problem: str | None = None
     status: int = 200
+    rule: Rule | None = None  # by which it has passed or failed
     episode: Episode | None = None
     group: Group | None = None  # in the order that the address asks for
     order: str = ""  # that order in words
@@ -130,6 +132,7 @@ def _found_context(found: Found) -> dict[str, Any]:
     row, trajectory = found.row, found.trajectory
     return {
         "row": row,
+        "rule": found.rule,
         "within": [("run_id", str(row["run_id"]))],
         "place": numbered(row["shard_file"], row["line"], row["item"]),
         "step_words": step_words(row["step"]),

@@ -32,6 +32,7 @@ from .records import LARGE_RECORD, LARGEST_RECORD, UNREADABLE, explained, load_f
 from .selection import NO_NEIGHBOURS, in_words, neighbours
 from .siblings import prompt_group, trajectory_by_uid
 from .stream import PatientResponse
+from .success_rules import rule_of_trajectory
 from .text import reindented
 from .trajectory_context import Found, reading_context, view_of
 
@@ -155,13 +156,14 @@ async def _find(datasette: Datasette, database: str, request: Request) -> Found:
         if row is None:
             return None
         row = bounded(row)
+        rule, episode = rule_of_trajectory(connection, row), episode_traces(connection, row)
         try:
             trajectory = load_for_page(connection, identity, roots_of(datasette, database))
         except UNREADABLE as error:
-            return Found(row, None, *explained(error), episode=episode_traces(connection, row))
+            return Found(row, None, *explained(error), rule, episode)
         # A file may have been sealed since it was indexed: the page names the one that was read.
         row["shard_file"] = trajectory.metadata.get("locator", {}).get("path", row["shard_file"])
-        return Found(row, trajectory, episode=episode_traces(connection, row))
+        return Found(row, trajectory, rule=rule, episode=episode)
 
     found = None
     known = await ask(datasette, database, lambda connection: trajectory_row(connection, identity))

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection
 from typing import NamedTuple
 
-from .amounts import listed, shortened
+from .amounts import exactly, listed, shortened
 from .index.columns import quoted
 from .index.derived import reward_columns
 from .passrates import SuccessRule
@@ -47,6 +47,12 @@ class RewardParts(NamedTuple):
         return f"{'the sum' if self.is_sum else 'made'} of {'' if self.is_whole else 'several of '}{self.named}"
 
 
+def as_written(path: object, threshold: object) -> str:
+    """Return the rule of a row of `runs` as `--success` takes it."""
+    # An index that nobody vouched for may hold anything.
+    return f"{path} >= {exactly(threshold) if isinstance(threshold, (int, float)) else threshold}"
+
+
 def rule_in_words(rule: object, parts: RewardParts | None, in_brackets: bool = False) -> str:
     """Return a success rule as it is written, and in brackets what the reward is made of where the rule is on several.
 
@@ -62,11 +68,14 @@ def one_of(parts: RewardParts, rule: SuccessRule) -> str:
     return str(SuccessRule(parts.paths[0], rule.threshold))
 
 
-def reward_parts(connection: sqlite3.Connection, run_id: int, path: str) -> RewardParts | None:
+def reward_parts(
+    connection: sqlite3.Connection, run_id: int, path: str, envs: Collection[str | None] | None = None
+) -> RewardParts | None:
     """Return what the value at the path of a rule is made of in a run; None unless it is the total of several rewards.
 
-    Rewards of different environments are no parts of one total. What the index adds up per step answers, which an early
-    one does not; of more rewards than it adds up the rare ones are looked for in some trajectories of the run.
+    Rewards of different environments are no parts of one total; `envs` asks for what it is in these alone. What the
+    index adds up per step answers, which an early one does not; of more rewards than it adds up the rare ones are
+    looked for in some trajectories of the run.
     """
     if path != TOTAL or not connection.execute("pragma table_info(step_values)").fetchone():
         return None
@@ -78,13 +87,14 @@ def reward_parts(connection: sqlite3.Connection, run_id: int, path: str) -> Rewa
     ).fetchall()
     if len(known) < 2:
         return None
-    totals = [found for found in _recorded(connection, run_id, dict(known).values()) if len(found) > 1]
+    recorded = _recorded(connection, run_id, dict(known).values())
+    totals = [found for env, found in recorded.items() if len(found) > 1 and (envs is None or env in envs)]
     every = set().union(*totals)
     paths = tuple(found for found, column in known if column in every)
     return RewardParts(paths, _is_sum(connection, run_id), every in totals) if paths else None
 
 
-def _recorded(connection: sqlite3.Connection, run_id: int, columns: Collection[str]) -> list[set[str]]:
+def _recorded(connection: sqlite3.Connection, run_id: int, columns: Collection[str]) -> dict[str | None, set[str]]:
     """Return which of some rewards each environment of a run has."""
     rows = connection.execute(
         """
@@ -98,7 +108,7 @@ def _recorded(connection: sqlite3.Connection, run_id: int, columns: Collection[s
     found: dict[str | None, set[str]] = {}
     for env, column in rows:
         found.setdefault(env, set()).add(column)
-    return list(found.values())
+    return found
 
 
 def _looked_into(connection: sqlite3.Connection, run_id: int, columns: list[str]) -> list[tuple[str | None, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..amounts import LONGEST_NAME, exactly, plural, shortened
+from ..amounts import LONGEST_NAME, plural, shortened
 from ..passrates import unscored_words
-from ..reward_parts import RewardParts, rule_in_words
+from ..reward_parts import RewardParts, as_written, rule_in_words
 from ..unrecorded import named
 from .data import OF_PROMPTS, SELECTION, Query
 
@@ -50,9 +50,7 @@ def scoring_words(
     `split` is the one that all of them are of, or ""; `parts` are the rewards that the rule is on where it is on
     several.
     """
-    # An index that nobody vouched for may hold anything.
-    least = exactly(threshold) if isinstance(threshold, (int, float)) else str(threshold)
-    rule = rule_in_words(f"{path} >= {least}", parts)
+    rule = rule_in_words(as_written(path, threshold), parts)
     said = f"Success: {rule}; {unscored_words(trajectories, scored, shortened(named('split', split), LONGEST_NAME))}"
     if unscored := prompts - scored_prompts:
         said += f"; {unscored:,} of {plural(prompts, 'prompt')} {'has' if unscored == 1 else 'have'} no score"

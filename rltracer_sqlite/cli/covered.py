@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural, ranges
@@ -35,7 +35,8 @@ def scoring(adapter: IndexedAdapter, facts: Sequence[dict[str, Any]]) -> str:
     """Return what the pass rates and mean rewards of these rows are over: the success rule, how many trajectories have
     no score, and in a second line how many have a reward, where these are not those with a score.
     """
-    return "\n".join([f"Success: {rule_of(adapter)}; {unscored(facts)}.", *_rewarded(facts)])
+    envs = {fact["env"] for fact in facts} if all("env" in fact for fact in facts) else None
+    return "\n".join([f"Success: {rule_of(adapter, envs=envs or None)}; {unscored(facts)}.", *_rewarded(facts)])
 
 
 def _rewarded(facts: Sequence[dict[str, Any]]) -> list[str]:
@@ -47,13 +48,16 @@ def _rewarded(facts: Sequence[dict[str, Any]]) -> list[str]:
     return [f"Mean reward: over {f'the {rewarded:,} of {counted} that have one' if rewarded < of_all else counted}."]
 
 
-def rule_of(adapter: IndexedAdapter, in_brackets: bool = False) -> str:
-    """Return the success rule of a run as it is written, and which rewards it is on where these are several."""
+def rule_of(adapter: IndexedAdapter, in_brackets: bool = False, envs: Collection[str | None] | None = None) -> str:
+    """Return the success rule of a run as it is written, and which rewards it is on where these are several.
+
+    `envs` are the environments of what it is said of, where it is not of the whole run.
+    """
     from ..index.queries import runs
     from ..reward_parts import reward_parts, rule_in_words
 
     run = next(run for run in runs(adapter.connection) if run.id == adapter.run_id)
-    parts = reward_parts(adapter.connection, run.id, run.success_path)
+    parts = reward_parts(adapter.connection, run.id, run.success_path, envs)
     return in_line(rule_in_words(run.success, parts, in_brackets))
 
 

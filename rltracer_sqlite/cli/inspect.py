@@ -146,7 +146,8 @@ def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iter
     from ..sources.base import LocatorError
     from .covered import rule_of
 
-    row = {**row_of(adapter, number), "rule": rule_of(adapter, in_brackets=True)}
+    row = row_of(adapter, number)
+    row["rule"] = rule_of(adapter, True, [row.get("env")])
     row["episode"] = episode_traces(adapter.connection, row)
     try:
         trajectory = adapter.load_trajectory(number)

@@ -48,7 +48,7 @@ DERIVED_ADVANTAGE = "round(reward - (select reward_mean from prompt_groups g whe
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:
-    """Return a row of `trajectories` with what its shard is, and its run's name, root and source.
+    """Return a row of `trajectories` with what its shard is, and its run's name, root, source and success rule.
 
     `advantage_derived` is the reward minus the mean of the prompt group, where no advantage is recorded.
     """
@@ -58,7 +58,8 @@ def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[s
         f"""
         select t.*, case when t.advantage is null then {DERIVED_ADVANTAGE} end as advantage_derived,
             s.path as shard_path, s.file as shard_file, s.state as shard_state, s.layout as layout,
-            r.name as run, r.root as root, r.source as source, r.tokenizer as tokenizer, r.mapping as mapping
+            r.name as run, r.root as root, r.source as source, r.tokenizer as tokenizer, r.mapping as mapping,
+            r.success_path as success_path, r.success_threshold as success_threshold
         from trajectories t join shards s on s.id = t.shard_id join runs r on r.id = t.run_id
         where t.id = ?
         """,

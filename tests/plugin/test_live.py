@@ -110,7 +110,7 @@ CHANGES = {
     add_an_empty_file: ["", "run/1", "step/1/1", "prompt/1/2"],
     add_a_step: ["", "run/1", "step/1/1", "prompt/1/2"],
     exchange_rewards: ["", "run/1", "step/1/1", "group/1", "prompt/1/2"],
-    set_another_rule: ["", "run/1", "step/1/1", "prompt/1/2"],
+    set_another_rule: ["", "run/1", "step/1/1", "group/1", "prompt/1/2"],
     give_another_name: ["", "run/1", "step/1/1", "group/1", "prompt/1/2"],
 }
 

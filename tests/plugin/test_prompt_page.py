@@ -119,7 +119,7 @@ async def test_the_head_has_each_split_apart_with_what_is_unscored(datasette):
     assert "train pass rate 0.429 3 of 7, 1 unscored" in head
     assert "mean reward 0.536" in head
     assert "eval pass rate 1.000 2 of 2, 1 unscored · mean reward 1.500" in head
-    assert "math · code · success is reward ≥ 1" in page
+    assert "math · code · success is reward >= 1" in page
 
 
 async def test_best_and_worst_are_told_with_how_many_are_as_good_or_as_bad(datasette):
@@ -226,7 +226,7 @@ async def test_without_steps_splits_and_environments_nothing_is_said_of_them(tmp
     [address, *_] = links(await get(datasette, "/-/rltracer/index/run/1"), "2 + 2?")
     assert address == f"{PAGE}/1"
     page = await get(datasette, address)
-    assert "Prompt 1 pass rate 0.500 1 of 2 · mean reward 0.500 success is reward ≥ 1" in words(page)
+    assert "Prompt 1 pass rate 0.500 1 of 2 · mean reward 0.500 success is reward >= 1" in words(page)
     assert rows_of(page) == [["no step", "–", "0.500 1 of 2", "0.500", "1.000 1", "0.000 2"]]
 
 

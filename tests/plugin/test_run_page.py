@@ -32,7 +32,7 @@ def trajectories():
 
 
 async def test_the_headline_says_how_success_is_decided(datasette):
-    assert "success is reward ≥ 1" in words(await get(datasette, PAGE))
+    assert "success is reward >= 1" in words(await get(datasette, PAGE))
 
 
 async def test_steps_come_newest_first(datasette):
