@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from rltracer_sqlite.comparison import DERIVED, advantage_in_words
+
 from .figures import brief, number
 
 Point = tuple[float, float | None]
@@ -115,6 +117,16 @@ def reward_cell(mean: float | None, rewarded: int, scored: int, missing: str = "
         return cell(mean, missing)
     title = "the trajectories that have a reward"
     return cell(mean, missing) + Markup(f' <span class="muted" title="{title}">over {number(rewarded)}</span>')
+
+
+def advantage_cell(recorded: float | None, derived: float | None, is_strong: bool = False) -> Markup:
+    """Return an advantage, marked where it is derived; it says so where there is neither."""
+    words = advantage_in_words(number, recorded, derived)
+    if words is None:
+        return Markup('<span class="muted">not recorded</span>')
+    value, _, mark = words.partition(" ")
+    shown = Markup("<b>{}</b>" if is_strong else "{}").format(value)
+    return shown + Markup(' <span class="muted small derived" title="{}">{}</span>').format(DERIVED, mark) * bool(mark)
 
 
 def rate_cell(successes: int, scored: int, trajectories: int) -> Markup:

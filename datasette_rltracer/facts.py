@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rltracer_sqlite.comparison import policy_versions
+from rltracer_sqlite.comparison import DERIVED_FROM, policy_versions
 from rltracer_sqlite.recorded_values import EMPTY, flat, is_empty
 
 from .figures import counted, instant, number
@@ -82,9 +82,9 @@ def _shape(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    if row["advantage"] is None:  # a recorded one stands in the headline
-        derived = row["advantage_derived"]
-        yield "advantage", None if derived is None else f"{number(derived)} derived from its group"
+    if row["advantage"] is None:  # one that is known stands in the headline
+        is_derived = row["advantage_derived"] is not None
+        yield ("derived advantage", DERIVED_FROM) if is_derived else ("advantage", None)
     yield "kept by its evaluation" if row["split"] == "eval" else "in a training batch", _flag(row["effective"])
     yield "policy version", _value(policy_versions(row))
     for name in ("dispatch_step", "ship_step"):

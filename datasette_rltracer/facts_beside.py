@@ -8,10 +8,9 @@ from typing import Any
 
 from rltracer_sqlite.amounts import several
 from rltracer_sqlite.comparison import (
-    ALL_DIGITS,
-    DIGITS,
     FACTS,
     Measures,
+    advantages_apart,
     is_same,
     measures,
     parting,
@@ -21,7 +20,7 @@ from rltracer_sqlite.comparison import (
 from rltracer_sqlite.trajectory import Trajectory
 from rltracer_sqlite.truth import truth_text
 
-from .figures import brief, number
+from .figures import number
 from .text import first_words
 
 LONGEST_VALUE = 80  # characters of a value; the page of its trajectory has all
@@ -48,37 +47,20 @@ def facts_beside(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[Fact
     found = []
     for column, words in FACTS.items():
         one, other = (_fact(column, row) for row in (left, right))
-        if one is not None or other is not None:
+        if column == "advantage":
+            *shown, differs = advantages_apart(number, (left, right))
+            if shown != [None, None]:
+                found.append((words, shown[0] or MISSING, shown[1] or MISSING, differs))
+        elif one is not None or other is not None:
             found.append((words, *_apart(one, other), not is_same(one, other)))
-    advantage = _advantages(left, right)
-    return [advantage if advantage and fact[0] == FACTS["advantage"] else fact for fact in found]
+    return found
 
 
 def _fact(column: str, row: Mapping[str, Any]) -> Any:
     value = row.get(column)
     if column == "truncated":
         return None if value is None else bool(value)
-    if column == "advantage":
-        return row["advantage_derived"] if value is None else value
     return policy_versions(row) if column == "policy_version" else value
-
-
-def _advantages(left: Mapping[str, Any], right: Mapping[str, Any]) -> Fact | None:
-    """Return the advantages of which one is derived, in the words of the page of the group; None where none is."""
-    if left["advantage_derived"] is None and right["advantage_derived"] is None:
-        return None
-    pairs = [(row["advantage"], row["advantage_derived"]) for row in (left, right)]
-    differs = not all(map(is_same, *pairs))
-    digits = DIGITS
-    while differs and digits < ALL_DIGITS and _advantage(*pairs[0], digits) == _advantage(*pairs[1], digits):
-        digits += 1
-    return FACTS["advantage"], _advantage(*pairs[0], digits), _advantage(*pairs[1], digits), differs
-
-
-def _advantage(recorded: float | None, derived: float | None, digits: int) -> str:
-    if derived is None:
-        return number(recorded, digits) or MISSING
-    return f"{'+' * (derived > 0)}{brief(derived) if digits == DIGITS else number(derived, digits)} derived"
 
 
 def expected_beside(one: Trajectory | None, other: Trajectory | None) -> list[Fact]:
@@ -106,13 +88,9 @@ def _beside(found: Measures) -> MeasuresBeside:
 
 def _apart(one: Any, other: Any) -> tuple[str, str]:
     """Return two values as texts of bounded length; of those that begin alike for longer, the words that differ."""
-    left, right = (MISSING if text is None else text for text in values_apart(_number, one, other))
+    left, right = (MISSING if text is None else text for text in values_apart(number, one, other))
     shown = first_words(left, LONGEST_VALUE), first_words(right, LONGEST_VALUE)
     if shown[0] != shown[1] or left == right:
         return shown
     start = parting(left, right)
     return "…" + first_words(left[start:], LONGEST_VALUE), "…" + first_words(right[start:], LONGEST_VALUE)
-
-
-def _number(value: float, digits: int) -> str:
-    return number(value, digits) or MISSING

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
+from rltracer_sqlite.comparison import DERIVED
+
 from .access import permitted_index
 from .addresses import (
     DATABASE,
@@ -208,6 +210,7 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
     read = await read_records(*where, end["first"], [row["id"] for row in listed.rows], reads_words)
     return {
         "ends": end,
+        "derived": DERIVED,
         "prompt": read.prompt,
         "expected": read.expected,
         "preview": bench.group["preview"],

@@ -72,8 +72,6 @@ def described_rows(rows: Sequence[Mapping[str, Any]], group: Mapping[str, Any]) 
     return [
         {
             **row,
-            "shown_advantage": value,
-            "is_derived": row["advantage"] is None,
             "advantage_bar": signed_bar(value, largest),
             "length": length_bar(row["completion_tokens"], longest),
             "ending": ending_words(row),

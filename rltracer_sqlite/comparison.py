@@ -26,14 +26,15 @@ FACTS = {
     "policy_version": "policy version",
     "seconds": "seconds",
 }
-DERIVED = "A derived advantage is the reward minus the mean of its prompt group."
+DERIVED_FROM = "the reward minus the mean of its prompt group"
+DERIVED = f"A derived advantage is {DERIVED_FROM}."
 WORD = 40  # characters that the parting of two texts is moved back, at most, to stand between words
 DIGITS, ALL_DIGITS = 4, 17  # significant ones of a fraction, and so many that no two numbers look the same
 ROUNDING = 1e-12  # the relative difference that the order of a sum can make
 LAST_VERSION = "metric_tail_version"  # column of the policy's version that sampled the last tokens, where it is known
 
 Signature = tuple[Any, ...]
-Figure = Callable[[float, int], str]  # how a number is said with so many significant digits of a fraction
+Figure = Callable[[float, int], "str | None"]  # how a number is said with so many significant digits of a fraction
 
 
 class Measures(NamedTuple):
@@ -116,6 +117,27 @@ def _in_words(figure: Figure, value: Any, digits: int) -> str | None:
     if value is None or isinstance(value, bool):
         return None if value is None else "yes" if value else "no"
     return figure(value, digits) if isinstance(value, (int, float)) else value_text(value)
+
+
+def advantage_in_words(
+    figure: Figure, recorded: float | None, derived: float | None, digits: int = DIGITS
+) -> str | None:
+    """Return an advantage with its sign, marked where it is not recorded but derived; None where there is neither."""
+    value = derived if recorded is None else recorded
+    if not isinstance(value, (int, float)):
+        return None
+    return f"{'+' * (value > 0)}{figure(value, digits)}{' derived' * (recorded is None)}"
+
+
+def advantages_apart(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, str | None, bool]:
+    """Return the advantages of two rows of `trajectory_row` as texts, and whether they differ; one can be derived."""
+    one, other = ((row["advantage"], row["advantage_derived"]) for row in rows)
+    differs, digits = not all(map(is_same, one, other)), DIGITS
+    while True:
+        shown = advantage_in_words(figure, *one, digits), advantage_in_words(figure, *other, digits)
+        if not differs or shown[0] != shown[1] or digits == ALL_DIGITS:
+            return *shown, differs
+        digits += 1
 
 
 def policy_versions(row: Mapping[str, Any]) -> int | str | None:

@@ -164,7 +164,7 @@ def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_grou
         append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", record)
     indexed(tmp_path / "x.sqlite", tmp_path / "run")
     done = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 3).stdout
-    assert re.search(r"^≠ advantage +0.25 +0.5 derived$", done, re.MULTILINE)
+    assert re.search(r"^≠ advantage +\+0.25 +\+0.5 derived$", done, re.MULTILINE)
     assert "A derived advantage is the reward minus the mean of its prompt group." in done
     both = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 3, "--json").stdout
     facts = [(one["advantage"], one["advantage_derived"]) for one in json.loads(both)["trajectories"]]
@@ -172,7 +172,7 @@ def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_grou
     assert "derived" not in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--with", 1).stdout
     lines = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 3).stdout.splitlines()
     place = lines.index("A derived advantage is the reward minus the mean of its prompt group.")
-    assert "advantage 0.5 derived · env" in lines[place - 1]
+    assert "advantage +0.5 derived · env" in lines[place - 1]
     alone = json.loads(rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 3, "--json").stdout)["metadata"]
     assert (alone["advantage"], alone["advantage_derived"]) == (None, 0.5)
     assert "derived" not in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout

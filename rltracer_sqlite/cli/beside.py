@@ -12,7 +12,7 @@ from ..recorded_values import flat
 from ..truth import truth_text
 from .beside_parts import parts_of, rest_lines, shared_by
 from .beside_values import NAMES, measure_lines, room_of_a_side, row_line, shown_apart
-from .columns import cell, cut, screen_width, wrapped
+from .columns import cell, cut, figure, screen_width, wrapped
 from .expected import EXPECTED
 from .previews import names_apart, paths_apart
 from .trajectory import notes, ruled
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 NAMED = {"success": "outcome", "truth": EXPECTED}
+UNTOLD = ("metrics", "advantage_derived")  # facts without a line of their own
 
 
 class Side(NamedTuple):
@@ -78,27 +79,21 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _table(sides: Sequence[Side], is_full: bool) -> Iterator[str]:
-    from ..comparison import DERIVED, FACTS, is_same, measures
+    from ..comparison import DERIVED, FACTS, advantages_apart, is_same, measures
 
     # The number of the record has a line of its own: both would be too long for a column.
     places = [dict(zip(("file", "record"), _place(side.row), strict=True)) for side in sides]
     facts = [{**_facts(side), **place} for side, place in zip(sides, places, strict=True)]
     titles = (cell(f"trajectory {side.row['id']}", room_of_a_side()) for side in sides)
     yield cut("  ".join(["  " + " " * NAMES, *titles]).rstrip(), screen_width())
-    derived = [fact.pop("advantage_derived") for fact in facts]
     for name in _told(facts[0]):
         values = [_value(name, fact, side.row) for fact, side in zip(facts, sides, strict=True)]
-        is_derived = [name == "advantage" and value is None for value in values]
-        values = [other if use else value for value, other, use in zip(values, derived, is_derived, strict=True)]
-        if values == [None, None]:
-            continue
-        words = NAMED.get(name) or FACTS.get(name, name)
-        shown = [
-            f"{text} derived" if use and value is not None else text
-            for text, use, value in zip(_shown(name, values), is_derived, values, strict=True)
-        ]
-        yield row_line(words, shown, not is_same(values[0], values[1]) or len(set(is_derived)) > 1)
-    if any(value is not None for value in derived):
+        differs = not is_same(values[0], values[1])
+        if name == "advantage":
+            *values, differs = advantages_apart(figure, facts)
+        if values != [None, None]:
+            yield row_line(NAMED.get(name) or FACTS.get(name, name), _shown(name, values), differs)
+    if any(fact["advantage_derived"] is not None for fact in facts):
         yield from wrapped(DERIVED, screen_width())
     for found in measures([side.row for side in sides], [side.trajectory.metadata for side in sides]):
         yield from measure_lines(found, is_full)
@@ -106,7 +101,7 @@ def _table(sides: Sequence[Side], is_full: bool) -> Iterator[str]:
 
 def _told(facts: Mapping[str, Any]) -> list[str]:
     """Return the names of the facts in the table; named rewards and metrics follow it."""
-    return [name for name in facts if not name.startswith("reward_") and name != "metrics"]
+    return [name for name in facts if not name.startswith("reward_") and name not in UNTOLD]
 
 
 def _value(name: str, facts: Mapping[str, Any], row: Mapping[str, Any]) -> Any:

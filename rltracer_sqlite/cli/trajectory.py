@@ -114,12 +114,13 @@ def _agents(row: dict[str, Any]) -> Iterator[str]:
 
 def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) -> Iterator[str]:
     """Yield what is recorded of a trajectory beside its messages, and where its record is."""
-    from ..comparison import DERIVED
+    from ..comparison import DERIVED, advantage_in_words
     from ..sources.numbering import numbered
 
-    advantage = or_derived(facts["advantage"], row.get("advantage_derived"))
+    derived = row.get("advantage_derived")
+    advantage = advantage_in_words(figure, facts["advantage"], derived)
     yield f"reward {_value(facts['reward'])} · advantage {_value(advantage)} · env {_value(facts['env'])}"
-    if advantage != facts["advantage"]:
+    if facts["advantage"] is None and derived is not None:
         yield DERIVED
     for name, reward in facts["rewards"].items():
         yield f"  {in_line(name)}: {_value(reward['score'])} × {_value(reward['weight'])}"
@@ -138,11 +139,6 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
     # The first and the last byte, as on the trajectory's page.
     last = place["byte_offset"] + place["byte_length"] - 1
     yield f"{place['path']}{' ' if number else ''}{number} · bytes {place['byte_offset']:,} – {last:,}"
-
-
-def or_derived(advantage: float | None, derived: float | None) -> float | str | None:
-    """Return the advantage that is recorded; where none is, the one that its prompt group gives, as such."""
-    return advantage if advantage is not None or derived is None else f"{derived:.4g} derived"
 
 
 def _error(error: Any) -> str:

@@ -123,9 +123,13 @@ async def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_th
     traces = [trace(conversation(str(r)), id=f"t{r}", reward=r, info=info) for info, r in told]
     datasette = serve_traces(traces)
     page = words(await get(datasette, f"{COMPARE}?a=1&b=3"))
-    assert "advantage 0.25 +0.500 derived" in page
+    assert "advantage +0.25 +0.5 derived" in page
     assert "A derived advantage is the reward minus the mean of its prompt group." in page
-    assert "+0.500 derived" in words(await get(datasette, "/-/rltracer/run/group/1"))
+    assert "+0.5 derived" in words(await get(datasette, "/-/rltracer/run/group/1"))
+    for number, said in ((1, "+0.25 run"), (3, "+0.5 derived run"), (2, "0 derived run")):
+        page = words(await get(datasette, f"/-/rltracer/run/trajectory/{number}"))
+        assert f" advantage {said} · step 1 · " in page
+    assert "Training derived advantage the reward minus the mean of its prompt group in a training" in page
 
 
 @pytest.mark.asyncio

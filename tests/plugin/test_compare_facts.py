@@ -81,7 +81,7 @@ async def test_a_call_and_its_result_are_named(serve_traces):
         ("truncated", 0, 1, ("no", "yes", True)),
         ("reward", None, 0.0, ("not recorded", "0", True)),
         ("advantage_derived", 0.5, 0.50001, ("+0.5 derived", "+0.50001 derived", True)),
-        ("advantage_derived", 0.5, 0.5, ("+0.500 derived", "+0.500 derived", False)),
+        ("advantage_derived", 0.5, 0.5, ("+0.5 derived", "+0.5 derived", False)),
     ],
 )  # fmt: skip
 def test_facts_that_differ_look_different(column, left, right, shown):

@@ -227,7 +227,7 @@ async def test_the_page_of_a_trajectory(datasette: Datasette, index: Index, syst
         # A link to the tokens is there where there are any.
         assert bool(links(page, "tokens")) == ("No token ids are" not in await get(datasette, f"{url}?view=tokens"))
         missing = set(re.findall(r'<dt>([^<]+)</dt><dd class="muted">not recorded', page))
-        is_derived = "derived from its group</dd>" in page
+        is_derived = "<dt>derived advantage</dt>" in page
         assert is_derived == (row["advantage"] is None and row["reward"] is not None)
         unknown = {fact for fact, column in FACTS.items() if row[column] is None} - (
             {"advantage"} if is_derived else set()

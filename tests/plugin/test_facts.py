@@ -32,8 +32,10 @@ def test_rewards_are_shown_with_their_weights():
 
 
 def test_an_advantage_that_is_not_recorded_is_the_one_that_its_group_gives():
-    shown = [facts(sections(row(advantage_derived=value), {}), "Training")["advantage"] for value in (-0.5, None)]
-    assert shown == ["−0.5 derived from its group", None]
+    shown = [facts(sections(row(advantage_derived=value), {}), "Training") for value in (-0.5, None)]
+    assert shown[0]["derived advantage"] == "the reward minus the mean of its prompt group"
+    assert "advantage" not in shown[0]
+    assert shown[1]["advantage"] is None
     assert "advantage" not in facts(sections(row(advantage=0.5), {}), "Training")
 
 

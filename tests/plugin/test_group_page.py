@@ -63,9 +63,11 @@ async def test_a_row_leads_to_its_trajectory_by_its_number_and_shows_its_id(data
 
 async def test_a_missing_advantage_is_derived_and_labelled(datasette):
     found = await rows(datasette)
-    assert [row[3] for row in found] == ["+0.500 derived", "+0.700", "−0.500 derived", "not recorded"]
+    assert [row[3] for row in found] == ["+0.5 derived", "+0.7", "−0.5 derived", "not recorded"]
     page = words(await get(datasette, f"{PAGE}/1"))
-    assert "A derived advantage is the reward minus the mean of the group; 1 of 4 are recorded." in page
+    assert (
+        "A derived advantage is the reward minus the mean of its prompt group. 1 of 4 advantages is recorded." in page
+    )
 
 
 async def test_named_rewards_have_columns_where_the_group_has_them(datasette):

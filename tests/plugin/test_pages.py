@@ -37,7 +37,7 @@ async def test_the_headline_and_the_facts(datasette):
     assert "✓ passed (reward >= 1, made of correct, format and right) reward 1.125 advantage" in words(page)
     assert "<dt>format</dt><dd>0.5 × 0.25</dd>" in page
     assert words(page).count("advantage") == 1
-    assert "advantage <b>0.25</b>" in page
+    assert "advantage <b>+0.25</b>" in page
     assert "<dt>num_turns</dt><dd>3</dd>" in page
     assert '<dt>mean logprob</dt><dd class="muted">not recorded</dd>' in page
     assert "stopped: agent_completed" in page
