@@ -10,6 +10,7 @@ from typing import Any
 from rltracer_sqlite.comparison import Signature, parting, same_messages
 from rltracer_sqlite.messages import content_text
 
+from .beside import beside
 from .conversation import Page, Turn, paired_results, read_page
 from .text import Text
 
@@ -36,16 +37,21 @@ class Side:
     role: str
     kind: str
     blocks: list[Block]
+    elsewhere: int | None = None  # a message of the other side that says the same, in another place
 
 
 @dataclass(frozen=True)
 class Row:
-    """What stands side by side; None where only the other has a turn. `first`: it is here that the two part."""
+    """What stands side by side; None where only the other has a turn. `first`: it is here that the two part.
+
+    `ended`: the side that has none has none further down either.
+    """
 
     left: Side | None
     right: Side | None
     same: bool = False
     first: bool = False
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ def align(left: Messages, right: Messages) -> Alignment:
     shared = _shared(left, right)
     prefix = read_page(left[:shared])
     pages = read_page(left, shared), read_page(right, shared)
-    rows = list(_rows(left, right, *(_sides(page) for page in pages)))
+    rows = _ended(list(_rows(*map(_sides, pages))), pages)
     first = next((number for number, row in enumerate(rows) if not row.same), None)
     if first is not None:
         rows[first] = _parted(replace(rows[first], first=True))
@@ -121,29 +127,39 @@ def _blocks(turn: Turn, result: bool = False) -> Iterator[Block]:
             yield from _blocks(call.result, True)
 
 
-def _rows(left_messages: Messages, right_messages: Messages, left: list[Side], right: list[Side]) -> Iterator[Row]:
+def _rows(left: list[Side], right: list[Side]) -> Iterator[Row]:
     keys = [_key(side) for side in left], [_key(side) for side in right]
-    for operation, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-        if operation == "equal":
-            yield from (Row(one, other, True) for one, other in zip(left[a:b], right[c:d], strict=True))
+    ours, theirs = _found_again(left, keys[0], right, keys[1]), _found_again(right, keys[1], left, keys[0])
+    for a, b in beside(*keys):
+        if a is None or b is None:
+            yield Row(None if a is None else ours[a], None if b is None else theirs[b])
+        elif keys[0][a] == keys[1][b]:
+            yield Row(left[a], right[b], True)
         else:
-            yield from _paired(left[a:b], right[c:d])
+            yield _compared(ours[a], theirs[b])
+
+
+def _found_again(
+    sides: list[Side], keys: list[Signature], others: list[Side], other_keys: list[Signature]
+) -> list[Side]:
+    """Return turns with the first message of the other side that says the same."""
+    known = {key: other.number for key, other in zip(reversed(other_keys), reversed(others), strict=True)}
+    return [replace(side, elsewhere=known.get(key)) for side, key in zip(sides, keys, strict=True)]
+
+
+def _ended(rows: list[Row], pages: tuple[Page[Turn], Page[Turn]]) -> list[Row]:
+    """Return rows with those marked where one side has no message any more, and not only none in this place."""
+    last = [max((at for at, row in enumerate(rows) if getattr(row, side)), default=-1) for side in ("left", "right")]
+    goes_on = [page.following is not None for page in pages]
+    return [
+        replace(row, ended=any(at > end and not more for end, more in zip(last, goes_on, strict=True)))
+        for at, row in enumerate(rows)
+    ]
 
 
 def _key(side: Side) -> Signature:
     blocks = ((b.kind, b.label, b.text and (b.text.text, b.text.characters), b.image) for b in side.blocks)
     return (side.role, *blocks)
-
-
-def _paired(left: list[Side], right: list[Side]) -> Iterator[Row]:
-    """Yield turns that differ, each beside one of the same role where their order allows it."""
-    roles = [side.role for side in left], [side.role for side in right]
-    for operation, a, b, c, d in SequenceMatcher(None, *roles, autojunk=False).get_opcodes():
-        if operation == "equal":
-            yield from (_compared(one, other) for one, other in zip(left[a:b], right[c:d], strict=True))
-        else:
-            yield from (Row(side, None) for side in left[a:b])
-            yield from (Row(None, side) for side in right[c:d])
 
 
 def _compared(left: Side, right: Side) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, NotFound, Request, Response
 
-from rltracer_sqlite.comparison import DERIVED, prompts_in_words
+from rltracer_sqlite.comparison import DERIVED, prompts_in_words, rules_in_words
 from rltracer_sqlite.index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
@@ -27,6 +27,7 @@ from .missing import NotThere, no_group, no_trajectory
 from .queries import bounded
 from .records import UNREADABLE, explained, load_for_page, remarks_of, room_for, roots_of
 from .siblings import Group, best_and_worst, prompt_group
+from .success_rules import Rule, rule_of_trajectory
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -41,6 +42,7 @@ class Compared:
     problem: str | None
     prompt: int | None
     key: str | None  # of the prompt
+    rule: Rule
 
 
 def routes() -> list[Route]:
@@ -60,7 +62,7 @@ async def compare_page(datasette: Datasette, request: Request) -> Response:
     def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Group | None]:
         roots = roots_of(datasette, database)
         sides = _read(connection, roots, left), _read(connection, roots, right)
-        return *sides, prompt_group(connection, sides[0].row)
+        return *sides, prompt_group(connection, sides[1].row)
 
     sizes = [await _size(datasette, database, side) for side in pair]
     async with room_for(datasette, max(sizes)):
@@ -130,11 +132,11 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
         raise NotFound(f"This index has no trajectory {identity}.")
     row = bounded(row)
     number = prompt_of_trajectory(connection, identity)
-    prompt = number, key_of_prompt(connection, number)
+    known = number, key_of_prompt(connection, number), rule_of_trajectory(connection, row)
     try:
-        return Compared(row, load_for_page(connection, identity, roots), None, *prompt)
+        return Compared(row, load_for_page(connection, identity, roots), None, *known)
     except UNREADABLE as error:
-        return Compared(row, None, explained(error)[0], *prompt)
+        return Compared(row, None, explained(error)[0], *known)
 
 
 def _number(request: Request, name: str) -> int | None:
@@ -146,7 +148,8 @@ def _context(
     datasette: Datasette, database: str, one: Compared, other: Compared, group: Group | None, branches: list[int]
 ) -> dict[str, Any]:
     row = one.row
-    same_group = row["prompt_group_id"] is not None and row["prompt_group_id"] == other.row["prompt_group_id"]
+    groups = [side.row["prompt_group_id"] for side in (one, other)]
+    same_group = groups[0] is not None and groups[0] == groups[1]
     sides = [_side(datasette, database, side, branch) for side, branch in zip((one, other), branches, strict=True)]
     alignment = _alignment(one, other, branches)
     return {
@@ -163,10 +166,11 @@ def _context(
         "within": [("run_id", str(row["run_id"]))] if row["run_id"] == other.row["run_id"] else [],
         "sides": sides,
         "same_group": same_group,
+        "rules": rules_in_words([row["id"], other.row["id"]], [one.rule.words, other.rule.words]),
         "prompts": prompts_in_words((one.prompt, other.prompt), (one.key, other.key)),
         "group": group,
         **_beside_right(group, row["id"], other.row["id"]),
-        "group_url": group_url(datasette, database, row["prompt_group_id"]) if group else None,
+        "groups": [(number, number and group_url(datasette, database, number)) for number in groups],
         "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
         "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
         "facts": [*expected_beside(one.trajectory, other.trajectory), *facts_beside(row, other.row)],

@@ -27,6 +27,11 @@ class Rule:
     written: str
     parts: RewardParts | None
 
+    @property
+    def words(self) -> str:
+        """The rule in words, as the terminal has it."""
+        return rule_in_words(self.written, self.parts)
+
     def after(self, in_brackets: bool) -> str:
         """Return what follows the rule as it is written, outside of brackets or in them; "" where nothing does."""
         return rule_in_words(self.written, self.parts, in_brackets).removeprefix(self.written)

@@ -178,6 +178,13 @@ def prompts_in_words(numbers: Sequence[int | None], keys: Sequence[str | None]) 
     return "different prompts, in the same words" if keys[0] == keys[1] else "different prompts"
 
 
+def rules_in_words(numbers: Sequence[int], rules: Sequence[str]) -> list[str]:
+    """Return the success rules of two trajectories of these numbers in a sentence, or in two where they differ."""
+    if rules[0] == rules[1]:
+        return [f"Success: {rules[0]}."]
+    return [f"Success of trajectory {number}: {rule}." for number, rule in zip(numbers, rules, strict=True)]
+
+
 def parting(left: str, right: str) -> int:
     """Return after how many characters two texts part, moved back to the beginning of a word."""
     differing = (place for place, (one, other) in enumerate(zip(left, right, strict=False)) if one != other)

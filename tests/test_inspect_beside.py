@@ -79,8 +79,14 @@ def test_two_trajectories_part_where_they_differ(
     lines = rltracer("inspect", index, "--trajectory", 1, "--with", other).stdout.splitlines()
     assert "\n".join(lines).partition("\n\nAfter #")[0].endswith("\n".join(["", *end]))
     assert lines[0] == ("Same prompt." if other < 5 else "Different prompts.")
-    assert lines[1].split() == ["trajectory", "1", "trajectory", str(other)]
-    assert next(line for line in lines if "reward" in line).split() == ["≠", "reward", "0", f"{(other - 1) / 2:g}"]
+    assert lines[1] == "Success: reward >= 1."
+    assert lines[2].split() == ["trajectory", "1", "trajectory", str(other)]
+    assert next(line for line in lines if " reward " in line and "≠" in line).split() == [
+        "≠",
+        "reward",
+        "0",
+        f"{(other - 1) / 2:g}",
+    ]
     assert max(width_of(line) for line in lines if not line.startswith("  rltracer ")) <= 80  # these are copied
     assert "\x1b" not in "".join(lines)
 

@@ -46,6 +46,7 @@ PLACES = {
     "a prompt of a step": (["inspect", "--step", 1, "--prompt", 1], f"Success: {SUM}; all scored."),
     "the hardest": (["inspect", "--hardest"], f"Success: {SUM}; every prompt is scored."),
     "a trajectory": (["inspect", "--trajectory", 1], f"passed (reward >= 1, the sum of {ACCURACY} and {FORMAT})"),
+    "two trajectories": (["inspect", "--trajectory", 1, "--with", 2], f"Success: {SUM}.\n"),
     "a chart": (["plot", "pass-rate"], f"Success: {SUM}; all scored."),
     "a dry run": (["export", "--dry-run"], f"Success: {SUM}; all scored."),
     "an analysis": (["analyze"], f"summed: {SUM}; 8 scored trajectories"),

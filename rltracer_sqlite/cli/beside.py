@@ -38,7 +38,7 @@ def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -
 
     `place` is what `inspect` takes to show one of them.
     """
-    from ..comparison import prompts_in_words, same_messages
+    from ..comparison import prompts_in_words, rules_in_words, same_messages
 
     sides = (left, right)
     same = same_messages(left.trajectory.messages, right.trajectory.messages)
@@ -50,6 +50,8 @@ def beside(place: Root, left: Side, right: Side, is_full: bool, as_json: bool) -
         return
     if said := prompts_in_words(*([side.row[name] for side in sides] for name in ("prompt_id", "prompt_key"))):
         yield from wrapped(f"{said.capitalize()}.", screen_width())
+    for sentence in rules_in_words(*([side.row[name] for side in sides] for name in ("id", "rule"))):
+        yield from wrapped(printable(sentence), screen_width())
     yield from _table(sides, is_full)
     yield ""
     yield from _parting(sides, same, is_full)
@@ -90,7 +92,8 @@ def _table(sides: Sequence[Side], is_full: bool) -> Iterator[str]:
         values = [_value(name, fact, side.row) for fact, side in zip(facts, sides, strict=True)]
         differs = not is_same(values[0], values[1])
         if name == "advantage":
-            *values, differs = advantages_apart(figure, facts)
+            one, other, differs = advantages_apart(figure, facts)
+            values = [one, other]
         if values != [None, None]:
             yield row_line(NAMED.get(name) or FACTS.get(name, name), _shown(name, values), differs)
     if any(fact["advantage_derived"] is not None for fact in facts):

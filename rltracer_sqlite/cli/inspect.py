@@ -162,8 +162,11 @@ def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iter
 
 def _beside(left: tuple[IndexedAdapter, int], right: tuple[IndexedAdapter, int], asked: Inspection) -> Iterator[str]:
     from .beside import Side, beside
+    from .covered import rule_of
 
     rows = row_of(*left), row_of(*right)
+    for (adapter, _), row in zip((left, right), rows, strict=True):
+        row["rule"] = rule_of(adapter, envs=[row.get("env")])
     one, other = (Side(row, loaded(*side, row)) for side, row in zip((left, right), rows, strict=True))
     return beside(asked.place, one, other, asked.is_full, asked.as_json)
 

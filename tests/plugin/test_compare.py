@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
+from datasette.app import Datasette
 from hypothesis import given
 from hypothesis import strategies as st
 
 from datasette_rltracer.alignment import align
+from tests.index_factory import make_index
 from tests.layouts.records import message, nodes_of, trace
 
 from .conftest import TRACES, get
@@ -46,12 +50,28 @@ def shape(rows):
         (["a", "b"], [], 1, [(1, None, "first"), (2, None, "")]),
         (["a", "same", "b"], ["c", "same", "d"], 1, [(1, 1, "first"), (2, 2, "same"), (3, 3, "")]),
         (["a", "x", "same"], ["b", "same"], 1, [(1, 1, "first"), (2, None, ""), (3, 2, "same")]),
+        (["a", "b", "c"], ["c", "d", "a"], 1, [(1, 1, "first"), (2, 2, ""), (3, 3, "")]),
+        (["a", "b", "c"], ["d", "a", "b"], 1, [(None, 1, "first"), (1, 2, "same"), (2, 3, "same"), (3, None, "")]),
     ],
 )
 def test_alignment(left, right, shared, rows):
     found = align(conversation(*left), conversation(*right))
     assert (found.shared, shape(found.rows)) == (shared, rows)
     assert found.identical == (left == right)
+
+
+def test_a_turn_says_where_the_other_side_has_the_same():
+    found = align(conversation("a", "b", "c"), conversation("c", "d", "e", "f", "g"))
+    elsewhere = [[side and side.elsewhere for side in (row.left, row.right)] for row in found.rows]
+    assert elsewhere == [[None, 3], [None, None], [1, None], [None, None], [None, None]]
+    assert [row.ended for row in found.rows] == [False, False, False, True, True]
+
+
+def test_a_side_that_is_not_compared_to_its_end_has_not_ended():
+    found = align(conversation(*["x" * 300_000] * 30), conversation(*"abcdefghijklmnopqrstuvwxyz"))
+    assert found.left.following is not None
+    assert found.rows[-1].left is None
+    assert not any(row.ended for row in found.rows)
 
 
 def test_turns_that_differ_stand_beside_their_own_kind():
@@ -189,6 +209,34 @@ async def test_siblings_are_one_click_away(datasette):
     ]
     assert (links(page, "previous"), links(page, "next")) == ([], [f"{COMPARE}?a=2&b=4"])
     assert links(page, "swap sides") == [f"{COMPARE}?a=3&b=2"]
+
+
+@pytest.mark.asyncio
+async def test_trajectories_of_two_prompts_say_so_and_offer_the_group_of_the_right_one(serve_traces):
+    asked = ["One?", "One?", "Two?", "Two?"]
+    said = [[message("user", one), message("assistant", f"{number}")] for number, one in enumerate(asked)]
+    datasette = serve_traces([trace(one, id=str(n), reward=n % 2) for n, one in enumerate(said)])
+    page = await get(datasette, f"{COMPARE}?a=1&b=3")
+    shown = words(page)
+    assert "side by side, of different prompt groups: 1 and 2 · swap sides the right side, of prompt group 2:" in shown
+    assert "They answer different prompts, so what stands beside one another below need not be about the same." in shown
+    cells = re.findall(r'<a class="cell \w+" href="([^"]+)"( aria-current="page")?', page)
+    found = [(html.unescape(address), bool(now)) for address, now in cells]
+    assert found == [(f"{COMPARE}?a=1&b=4", False), (f"{COMPARE}?a=1&b=3", True)]
+    assert links(page, "previous") == [f"{COMPARE}?a=1&b=4"]
+    alike = words(await get(datasette, f"{COMPARE}?a=1&b=2"))
+    assert "the right side: ✓" in alike
+    assert "They answer" not in alike
+
+
+@pytest.mark.asyncio
+async def test_the_rule_is_named_once_or_of_each_where_they_have_two(tmp_path):
+    path = make_index(tmp_path / "run.sqlite", [{"run": "one"}, {"run": "two"}], rule=("reward", 1.0))
+    assert "Success: reward >= 1. the same:" in words(await get(Datasette([str(path)]), f"{COMPARE}?a=1&b=2", 404))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update runs set success_threshold = 0.5 where id = 2")
+    page = words(await get(Datasette([str(path)]), f"{COMPARE}?a=1&b=2", 404))
+    assert "Success of trajectory 1: reward >= 1. Success of trajectory 2: reward >= 0.5." in page
 
 
 @pytest.mark.asyncio

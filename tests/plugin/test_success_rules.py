@@ -24,6 +24,7 @@ PLACES = {
     "prompt": (f"{HERE}/prompt/1/1", f"success is {SUM} ·"),
     "step": (f"{HERE}/step/1/1", f"· success is {SUM}"),
     "group": (f"{HERE}/group/1", f"success is {SUM} · prompt 1"),
+    "compared": (f"{HERE}/compare?a=1&b=2", f"Success: {SUM}. the same:"),
     "trajectory": (f"{HERE}/trajectory/1", f"✓ passed ({SUM[:11]}, {SUM[13:]} reward"),
     "chart": (f"{HERE}/run/1/charts/pass_rate.json", f"Success: {SUM}; all scored."),
     "export": (f"{HERE}/export?_preview=sft", f"Success: {SUM}; all scored."),
