@@ -8,7 +8,7 @@ from typing import Any
 
 from datasette.utils import escape_sqlite
 
-from rltracer_sqlite.index.queries import DERIVED_ADVANTAGE
+from rltracer_sqlite.index.views import DERIVED_ADVANTAGE
 
 from .drawings import length_bar, signed_bar
 from .figures import number

@@ -106,12 +106,12 @@ def _value(row: TableRow, column: str) -> Any:
 OF_A_RUN = (
     "steps", "shards", "prompt_groups", "trajectories", "annotations", "step_values",
     "prompt_pass_rates", "step_summary", "tool_use", "unread_steps", "run_problems", "prompt_windows",
-    "window_summary", "prompt_changes",
+    "window_summary", "prompt_changes", "advantages",
 )  # fmt: skip
 OF_A_PROMPT = ("prompt_pass_rates", "prompt_windows", "prompt_changes")
 OF_A_STEP = (
     "prompt_groups", "trajectories", "shards", "step_values", "step_summary", "tool_use", "unread_steps",
-    "run_problems",
+    "run_problems", "advantages",
 )  # fmt: skip
 
 LINKS: Mapping[tuple[str, str], Address] = {
@@ -143,6 +143,8 @@ LINKS: Mapping[tuple[str, str], Address] = {
     ("trajectories", "episode_id"): _filtered("trajectories", run_id="run_id", episode_id="episode_id"),
     ("trajectories", "dispatch_step"): _step("dispatch_step"),
     ("trajectories", "ship_step"): _step("ship_step"),
+    ("advantages", "trajectory_id"): _trajectory("trajectory_id"),
+    ("advantages", "prompt_group_id"): _group("prompt_group_id"),
     ("annotations", "uid"): _trajectory("trajectory_id"),
     ("annotations", "trajectory_id"): _trajectory("trajectory_id"),
     ("annotations", "ship_step"): _step("ship_step"),

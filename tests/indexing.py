@@ -116,6 +116,7 @@ TAKEN_OUT = {
         where name = 'steps';
         pragma writable_schema = reset;
     """,
+    "m007_advantages": "drop view advantages;",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from .soundness import odd_structure
 
 APPLICATION_ID = 0x524C5472  # "RLTr"
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 BUSY_SECONDS = 30.0
 LARGEST_LOG = 1 << 26  # bytes
 LARGEST_VALUE = 64 << 20  # bytes of one value or row of an index; ours have some hundred

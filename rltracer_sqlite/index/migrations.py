@@ -156,7 +156,15 @@ def _let_be_null(connection: sqlite3.Connection, table: str, columns: tuple[str,
         connection.execute("pragma writable_schema = reset")
 
 
-HISTORY = [m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps, m006_unrecorded]
+def m007_advantages(connection: sqlite3.Connection) -> None:
+    """Add the view of the recorded and the derived advantages."""
+    if not connection.execute("select 1 from sqlite_master where name = 'advantages'").fetchone():
+        _make(connection, "create view advantages ")
+
+
+HISTORY = [
+    m001_initial, m002_tools, m003_rewarded, m004_run_problems, m005_rewarded_steps, m006_unrecorded, m007_advantages,
+]  # fmt: skip
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..amounts import exactly
 from ..scores import Scores
 from ..sources.base import Locator
+from .views import DERIVED_ADVANTAGE
 
 DEFAULT_SPLIT = "train"
 # How many trajectories of a row of steps, or of step_summary in an environment, have a reward.
@@ -40,11 +41,6 @@ class Run(NamedTuple):
 def runs(connection: sqlite3.Connection) -> list[Run]:
     """Return the runs of an index."""
     return [Run(*row) for row in connection.execute(f"select {', '.join(Run._fields)} from runs order by id")]
-
-
-# The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
-# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
-DERIVED_ADVANTAGE = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
 
 
 def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[str, Any] | None:

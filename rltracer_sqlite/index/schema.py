@@ -126,7 +126,7 @@ create table trajectories (
     prompt_group_id integer references prompt_groups(id), -- the prompt group; its prompt_id is the prompt
     group_pass_rate real,              -- the pass rate of its prompt group: how hard its prompt was; null: none of the group is scored
     tool_calls integer,                -- tool calls, over all branches; null: its text is not known, or in no messages
-    advantage real,                    -- the recorded advantage
+    advantage real,                    -- the recorded advantage; null: none is recorded, and the view advantages has a derived one
     agent text,                        -- the agent's name, in environments with several
     tools text,                        -- the names of the tools it called: a JSON array in the order of their first calls, of at most 50 names, each cut at 100 characters; null: no call has a name
     truncated integer,                 -- 1: cut off by a limit

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from .schema import PASS_BUCKET
 
+# The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
+# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
+DERIVED_ADVANTAGE = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
+
 WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # steps
 # One for each size, since SQLite takes a condition on the size through one `group by` and not through two: a question
 # about one size would count all of them.
@@ -53,6 +57,11 @@ VIEW_COLUMNS = {
         "scored": "those that passed or failed",
         "successes": "those that passed",
         "pass_rate": "successes / scored; null: unscored",
+    },
+    "advantages": {
+        "trajectory_id": "the trajectory",
+        "advantage": "the recorded advantage, else the reward minus the mean of the prompt group; null: neither",
+        "is_derived": "1: the advantage is derived, 0: it is recorded; null: there is none",
     },
     "unread_steps": {"run": "the run's name"},
     "run_problems": {
@@ -253,6 +262,22 @@ from (
 )
 where (rate >= 0.5) <> (rate_before >= 0.5);
 
+-- The advantage of every trajectory as pages and `rltracer inspect` show it: trajectories.advantage has recorded ones
+-- only, and where none is, it is derived here from the rewards of the prompt group.
+create view advantages as
+select
+    id as trajectory_id,
+    run_id as run_id,
+    step as step,
+    split as split,
+    env as env,
+    prompt_group_id as prompt_group_id,
+    success as success,
+    reward as reward,
+    cast(ifnull(advantage, {derived}) as real) as advantage,
+    cast(iif(advantage is null, iif({derived} is null, null, 1), 0) as integer) as is_derived
+from trajectories;
+
 -- pass@k for every pair of scored and successes that a prompt group has, and every k from 1 to scored (at most 128):
 -- 1 - C(n-c, k) / C(n, k), Chen et al. 2021 (arXiv 2107.03374). Join it to prompt_groups on scored and successes.
 -- A group with fewer than k scored has no row for k: means of two k compare only over groups that have both.
@@ -274,5 +299,6 @@ from draws;
 """.format(
     pass_bucket=PASS_BUCKET,
     sizes=", ".join(f"({size})" for size in WINDOW_SIZES),
+    derived=DERIVED_ADVANTAGE,
     one_summary_for_each_size="\nunion all\n".join(WINDOW_SUMMARY.format(size=size).strip() for size in WINDOW_SIZES),
 )

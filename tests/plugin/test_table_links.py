@@ -55,6 +55,8 @@ OURS = "/-/rltracer/run"
         ("step_summary", "run", "/run/1"),
         ("step_summary", "step", "/step/1/1"),
         ("tool_use", "step", "/step/1/1"),
+        ("advantages", "trajectory_id", "/trajectory/1"),
+        ("advantages", "prompt_group_id", "/group/1"),
         ("prompt_pass_rates", "run_id", "/run/1"),
         ("prompt_pass_rates", "prompt_id", "/prompt/1/1?split=train&amp;env=counting"),
         ("prompt_windows", "preview", "/prompt/1/1?split=train&amp;env=counting"),
