@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datasette.utils.asgi import BadRequest, NotFound, Request, Response
+from datasette.utils.asgi import NotFound, Request, Response
 
 from rltracer_sqlite.comparison import DERIVED, prompts_in_words, rules_in_words
 from rltracer_sqlite.index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
@@ -19,14 +19,15 @@ from .addresses import DATABASE, compare_url, group_url, integer, trajectory_url
 from .alignment import Alignment, align
 from .bounds import ask
 from .branches import asked_branch, branches_of
+from .compare_pair import usual_pair
 from .edge import Route
 from .facts_beside import expected_beside, facts_beside, measures_beside
 from .filter_names import refuse_unknown_options
 from .frame import render, trail
-from .missing import NotThere, no_group, no_trajectory
+from .missing import no_trajectory
 from .queries import bounded
 from .records import UNREADABLE, explained, load_for_page, remarks_of, room_for, roots_of
-from .siblings import Group, best_and_worst, prompt_group
+from .siblings import Group, prompt_group
 from .success_rules import Rule, rule_of_trajectory
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ async def compare_page(datasette: Datasette, request: Request) -> Response:
     refuse_unknown_options(request, ("a", "b", "group", "a_branch", "b_branch"))
     left, right = (_number(request, name) for name in ("a", "b"))
     if left is None or right is None:
-        return await _usual_pair(datasette, database, request, left if left is not None else right)
+        return await usual_pair(datasette, database, _number(request, "group"), left if left is not None else right)
     pair = (left, right)
 
     def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Group | None]:
@@ -81,49 +82,6 @@ async def _size(datasette: Datasette, database: str, identity: int) -> int:
     if row is None:
         raise await no_trajectory(datasette, database, identity)
     return row["byte_length"] if isinstance(row["byte_length"], int) else 0
-
-
-async def _usual_pair(datasette: Datasette, database: str, request: Request, one: int | None) -> Response:
-    """Lead to the best of a group beside its worst, or beside the trajectory that is given."""
-    group = _number(request, "group")
-
-    def find(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
-        return _ends(connection, group, one)
-
-    best, worst = await ask(datasette, database, find)
-    if best is None or worst is None:
-        raise await _no_pair(datasette, database, group, one)
-    pair = (best, worst) if one is None else (one, worst if one == best else best)
-    return Response.redirect(compare_url(datasette, database, *pair))
-
-
-async def _no_pair(datasette: Datasette, database: str, group: int | None, one: int | None) -> NotThere:
-    """Return why there is no pair: no such group or trajectory, or none of its rewards differ."""
-
-    def find(connection: sqlite3.Connection) -> int | None:
-        if group is None:
-            row = trajectory_row(connection, one or 0)
-            known: int | None = row["prompt_group_id"] if row is not None else -1
-            return known
-        found = connection.execute("select id from prompt_groups where id = ?", (group,)).fetchone()
-        return int(found[0]) if found else -1
-
-    known = await ask(datasette, database, find)
-    if known == -1:
-        return await (
-            no_trajectory(datasette, database, one or 0) if group is None else no_group(datasette, database, group)
-        )
-    ways = [] if known is None else [(f"prompt group {known}", group_url(datasette, database, known))]
-    sentence = "There are no two trajectories of different reward in this prompt group to compare."
-    return NotThere(sentence, database, ways)
-
-
-def _ends(connection: sqlite3.Connection, group: int | None, one: int | None) -> tuple[int | None, int | None]:
-    if group is not None:
-        return best_and_worst(connection, group)
-    if one is None:
-        raise BadRequest("Which two trajectories? Write compare?a=1&b=2, or compare?group=1.")
-    return best_and_worst(connection, (trajectory_row(connection, one) or {}).get("prompt_group_id"))
 
 
 def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compared:

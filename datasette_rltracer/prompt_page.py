@@ -2,80 +2,46 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from rltracer_sqlite.index.lists import Among, count_gone
-from rltracer_sqlite.index.over_steps import End, ends_of, why_neither
-from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.index.lists import Among
+from rltracer_sqlite.index.over_steps import why_neither
 from rltracer_sqlite.index.states import amiss
-from rltracer_sqlite.unrecorded import NOT_RECORDED, is_chosen, named
+from rltracer_sqlite.unrecorded import is_chosen
 
 from .access import permitted_index
 from .addresses import (
     DATABASE,
-    compare_url,
     export_url,
     group_url,
     integer,
     place,
-    prompt_url,
     row_url,
     run_url,
-    step_url,
     table_url,
     trajectory_url,
 )
-from .bounds import ask
 from .drawings import rate_bar, spark
 from .edge import Route
 from .filter_names import refuse_unknown_options
 from .filter_values import missing_names
 from .frame import pager, render, trail
-from .group_records import LAST_WORDS_LIMIT, read_records
-from .group_rows import ending_words
 from .live import live_prompt
 from .missing import no_prompt
+from .prompt_chosen import CHOSEN_BY, Chosen, choices
+from .prompt_ends import ends_context
 from .prompt_queries import page_queries
-from .queries import Answer, answers, bounded
-from .selection import Pair, at, recorded
+from .queries import Answer, answers
+from .selection import at, recorded
 from .success_rules import rule_of
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
 STEPS_ON_A_PAGE = 100
-CHOSEN_BY = ("split", "env")
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A prompt of a run, and the split and environment that its page is narrowed to."""
-
-    datasette: Datasette
-    database: str
-    run: int
-    prompt: int
-    among: Among
-
-    @property
-    def where(self) -> tuple[Datasette, str]:
-        """The server and the index."""
-        return self.datasette, self.database
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """The filters of the prompt's groups, as tables and pages of groups take them."""
-        own = [("run_id", str(self.run)), ("prompt_id", str(self.prompt))]
-        return [*own, *map(recorded, self.among.given.items())]
-
-    def here(self, among: Among, start: int | None = None) -> str:
-        """Return the address of this page with another choice."""
-        return prompt_url(*self.where, self.run, self.prompt, [*among.given.items(), ("start", start)])
 
 
 def routes() -> list[Route]:
@@ -106,13 +72,13 @@ async def prompt_page(datasette: Datasette, request: Request) -> Response:
         "row": row,
         "rule": await rule_of(datasette, database, run, row, envs or None),
         "missing": await _missing(chosen, request) if not steps.rows and not steps.interrupted else [],
-        "choices": _choices(chosen, kinds.rows),
+        "choices": choices(chosen, kinds.rows),
         "kinds": [len(kinds.rows), kinds.first(listed=0)["listed"]],
         "envs": envs,
         **_addresses(chosen),
         **_steps_context(chosen, steps, place(request.args.get("start")) or 0),
         "amiss": [said] if states.rows and (said := amiss(states.rows[0])) else [],
-        **await _ends_context(chosen, steps.rows, [one["id"] for one in readable.rows]),
+        **await ends_context(chosen, steps.rows, [one["id"] for one in readable.rows]),
     }
     return await render(datasette, request, database, "prompt.html", context)
 
@@ -121,22 +87,6 @@ async def _missing(chosen: Chosen, request: Request) -> list[Any]:
     """Return the names in the address that no group of the prompt has."""
     fixed = [at("run_id", chosen.run), at("prompt_id", chosen.prompt)]
     return await missing_names(chosen.datasette, request, chosen.database, "prompt_groups", fixed, CHOSEN_BY)
-
-
-def _choices(chosen: Chosen, kinds: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
-    """Return (words, address, whether it is shown) of the splits and environments that a prompt is in.
-
-    None where it is in one only. What none of them records is no choice.
-    """
-    if len(kinds) < 2:
-        return []
-    none = [None if all(kind[name] is None for kind in kinds) else NOT_RECORDED for name in CHOSEN_BY]
-    asked = [[kind[name] or other for name, other in zip(CHOSEN_BY, none, strict=True)] for kind in kinds]
-    found = [Among(), *(Among(*names) for names in asked), chosen.among]
-    return [
-        (" · ".join(named(*pair) for pair in among.given.items()) or "all", chosen.here(among), among == chosen.among)
-        for among in dict.fromkeys(found)
-    ]
 
 
 def _addresses(chosen: Chosen) -> dict[str, Any]:
@@ -210,52 +160,4 @@ def _step(chosen: Chosen, row: dict[str, Any]) -> dict[str, Any]:
         "neither": why_neither(row),
         "best_url": None if row["best"] is None else trajectory_url(*chosen.where, row["best"]),
         "worst_url": None if row["worst"] is None else trajectory_url(*chosen.where, row["worst"]),
-    }
-
-
-async def _ends_context(chosen: Chosen, groups: Sequence[Mapping[str, Any]], readable: Sequence[int]) -> dict[str, Any]:
-    """Return the best and the worst trajectory with their last words, the prompt, and what cannot be opened."""
-    ends: Sequence[End] = ends_of(groups) or ()
-    where = chosen.where
-    numbers = list(dict.fromkeys(end.trajectory for end in ends))
-
-    def find(connection: sqlite3.Connection) -> tuple[list[dict[str, Any]], tuple[int, int, bool]]:
-        rows = [bounded(row) for number in numbers if (row := trajectory_row(connection, number))]
-        return rows, count_gone(connection, chosen.run, chosen.among, (), [chosen.prompt])
-
-    rows, gone = await ask(*where, find)
-    reads_words = sum(row["byte_length"] for row in rows) <= LAST_WORDS_LIMIT
-    of_ends = await read_records(*where, None, numbers, reads_words)
-    read = of_ends if of_ends.prompt is not None else await read_records(*where, None, readable, False)
-    known = {row["id"]: row for row in rows}
-    here = numbers[0] if numbers else readable[0] if readable else None
-    return {
-        "prompt": read.prompt,
-        "expected": read.expected,
-        "without_text": read.why,
-        "here": lambda **query: trajectory_url(*where, here or 0, **query),
-        "record_url": trajectory_url(*where, here, "/record") if here else None,
-        "gone": gone,
-        "is_level": len(ends) > 0 and ends[0].reward == ends[1].reward,
-        "ends": [
-            _end(chosen, which, end, known[end.trajectory], of_ends.words.get(end.trajectory))
-            for which, end in zip(("best", "worst"), ends, strict=False)
-            if end.trajectory in known
-        ][: len(numbers)],
-        "has_words": any(of_ends.words.values()),
-        "compare_url": compare_url(*where, *numbers) if len(numbers) == 2 and ends[0].reward > ends[1].reward else None,
-    }
-
-
-def _end(chosen: Chosen, which: str, end: End, row: dict[str, Any], words: Any) -> dict[str, Any]:
-    split = [] if end.split is None else [("split", end.split)]
-    return {
-        **row,
-        "which": which,
-        "same": end.same,
-        "others": end.others,
-        "url": trajectory_url(*chosen.where, end.trajectory),
-        "step_url": step_url(*chosen.where, chosen.run, end.step, split),
-        "ending": ending_words(row),
-        "last_words": words,
     }

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from rltracer_sqlite.amounts import few, in_ranges
-from rltracer_sqlite.browse.outcome import trouble
-from rltracer_sqlite.index.problems import why_amiss
-from rltracer_sqlite.index.states import COMPLETE, by_step, left_aside, state_words, step_amiss, step_marks
+from rltracer_sqlite.index.states import COMPLETE, left_aside, state_words
 from rltracer_sqlite.passrates import WINDOW_SIZES
 from rltracer_sqlite.unscored import of_environments
 
 from . import chart_filters, charts, compat
 from .access import permitted_index
-from .addresses import DATABASE, integer, place, prompt_url, row_url, run_url, step_url, table_url
-from .drawings import rate_bar
+from .addresses import DATABASE, integer, place, row_url, run_url, table_url
 from .edge import Route
 from .filter_names import refuse_unknown_options
 from .frame import pager, render, trail
@@ -25,7 +20,8 @@ from .live import live_run
 from .missing import no_run
 from .overview_page import described_run, run_query
 from .queries import Answer, Query, answers
-from .run_queries import MOST_FILES, RUN, STEPS_ON_A_PAGE, list_queries
+from .run_queries import RUN, STEPS_ON_A_PAGE, list_queries
+from .run_rows import list_rows
 from .success_rules import rule_of
 
 if TYPE_CHECKING:
@@ -70,32 +66,14 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
         "unscored_envs": _unscored_environments(lists["envs"]),
-        **_rows(datasette, database, row, lists),
+        **list_rows(datasette, database, row, lists),
+        **_moved(datasette, database, row),
         **_addresses(datasette, database, identity, start),
         "problems_url": await _problems_url(datasette, database, row),
         "charts": await _charts(datasette, request, database, identity),
         "styles": ["charts.css"],
     }
     return await render(datasette, request, database, "run.html", context)
-
-
-def _rows(datasette: Datasette, database: str, about: dict[str, Any], lists: dict[str, Answer]) -> dict[str, Any]:
-    """Return the rows of the lists of the run that a row is `about`, with their addresses and drawings."""
-    where, run, envs = (datasette, database), about["id"], lists["envs"]
-    return {
-        "steps": _steps(*where, about, lists),
-        "envs": [_env(*where, run, row) for row in envs.rows],
-        "prompts_found": {name: _prompts(*where, run, lists[name]) for name in ("hardest", "easiest")},
-        "errors": [_error(*where, run, row) for row in lists["errors"].rows],
-        "problems": (problems := [_problem(*where, row) for row in lists["problems"].rows]),
-        "problems_shown": sum(row["problems"] for row in problems),
-        "files_amiss": [_file(*where, row) for row in lists["files"].rows],
-        "zero_signal": envs.first(all_zero_signal=0)["all_zero_signal"] or 0,
-        "judged": envs.first(all_judged=0)["all_judged"] or 0,
-        "has_tools": envs.first(has_tools=0)["has_tools"],
-        "ends": lists["hardest"].first(never_passed=0, always_passed=0),
-        **_moved(*where, about),
-    }
 
 
 def _moved(datasette: Datasette, database: str, run: dict[str, Any]) -> dict[str, Any]:
@@ -158,19 +136,6 @@ async def _problems_url(datasette: Datasette, database: str, run: dict[str, Any]
     return table_url(datasette, database, "run_problems", run_id=run["id"])
 
 
-def _of_files(files: list[int]) -> list[tuple[str, str]]:
-    return [("shard_id__in", ",".join(map(str, files)))]
-
-
-def _marks_url(datasette: Datasette, database: str, run: dict[str, Any], row: dict[str, Any]) -> str:
-    """Return the address of the problems of a step's files, or of the files where none has one, or too many have."""
-    listed = json.loads(run["files_with_problems"])
-    files = [one for one, step, split in listed if step == row["step"] and split in (None, row["split"])]
-    if files and len(listed) <= MOST_FILES:
-        return table_url(datasette, database, "problems", _of_files(files))
-    return table_url(datasette, database, "shards", run_id=run["id"], step=row["step"])
-
-
 async def _charts(datasette: Datasette, request: Request, database: str, run: int) -> Markup | None:
     """Return the run's charts, or None for a visitor who may not see all that they are drawn from.
 
@@ -182,79 +147,3 @@ async def _charts(datasette: Datasette, request: Request, database: str, run: in
         if not await compat.can_view_table(datasette, request.actor, database, table):
             return None
     return await charts.charts_fragment(datasette, request, database, run)
-
-
-def _steps(datasette: Datasette, database: str, run: dict[str, Any], lists: dict[str, Answer]) -> list[dict[str, Any]]:
-    """Return the rows of the steps, with why one has no trajectory, and what of one was not read."""
-    why = {(file["step"], file["split"]): trouble(file) for file in lists["empty"].rows}
-    files = by_step(lists["files_of_steps"].rows)
-    return [
-        {
-            **_step(datasette, database, run["id"], row),
-            "marks_url": _marks_url(datasette, database, run, row),
-            "why": why.get((row["step"], row["split"])),
-            "marks": step_marks(step_amiss(files.get(row["step"], []), row["split"]), row["gone"], row["trajectories"]),
-        }
-        for row in lists["steps"].rows
-    ]
-
-
-def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
-    split = [] if row["split"] is None else [("split", row["split"])]
-    return {
-        **row,
-        "url": step_url(datasette, database, run, row["step"], split),
-        "truncated_url": table_url(
-            datasette, database, "trajectories", run_id=run, step=row["step"], split=row["split"], truncated=1
-        ),
-        "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
-    }
-
-
-def _env(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
-    place = {"run_id": run, "env": row["env"], "split": row["split"]}
-    return {
-        **row,
-        "url": table_url(datasette, database, "prompt_groups", **place),
-        "trajectories_url": table_url(datasette, database, "trajectories", **place),
-        "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
-    }
-
-
-def _prompts(datasette: Datasette, database: str, run: int, found: Answer) -> list[dict[str, Any]]:
-    return [
-        {
-            **row,
-            "url": prompt_url(
-                datasette,
-                database,
-                run,
-                row["prompt_id"],
-                [("split", row["split"]), ("env", row["env"])],
-            ),
-            "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
-        }
-        for row in found.rows
-    ]
-
-
-def _error(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **row,
-        "url": table_url(datasette, database, "trajectories", run_id=run, error_type=row["error_type"]),
-        "ranges": few(in_ranges(step for step in json.loads(row["error_steps"]) if step is not None)),
-        "first_url": step_url(datasette, database, run, row["first_step"]),
-        "last_url": step_url(datasette, database, run, row["last_step"]),
-    }
-
-
-def _problem(datasette: Datasette, database: str, row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **row,
-        "url": row_url(datasette, database, "shards", row["shard_id"]),
-        "all_url": table_url(datasette, database, "problems", shard_id=row["shard_id"]),
-    }
-
-
-def _file(datasette: Datasette, database: str, row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "url": row_url(datasette, database, "shards", row["shard_id"]), "reason": why_amiss(row)}
