@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from datasette.app import Datasette
 
 RUNS_ON_A_PAGE = 100
-MOST_RULES = 8
 INFINITE = re.compile(r"(?<=[\[,])-?Inf(?=[],])")
 
 # A curve has at most 60 points however many steps there are, and stands on one split: train, where there is one. Of
@@ -112,7 +111,6 @@ async def overview_page(datasette: Datasette, request: Request) -> Response:
         "live": live,
         "runs": [described_run(datasette, database, row) for row in runs.rows],
         "rules": await rules_of_runs(datasette, database, runs.rows),
-        "most_rules": MOST_RULES,
         "list": runs,
         "count": count.first(runs=len(runs.rows))["runs"],
         **pager(start, RUNS_ON_A_PAGE, lambda first: overview_url(datasette, database, start=first)),

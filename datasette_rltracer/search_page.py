@@ -35,12 +35,16 @@ from .queries import Answer, Query, answers
 from .run_names import names_of, names_query, run_choices
 from .search_snippets import read_snippets
 from .selection import Selection, chips, read_selection, written
+from .success_rules import rules_of_runs
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
     from datasette.database import Database
 
 RESULTS_ON_A_PAGE = 20
+RULES = """
+select id, name, success_path, success_threshold from runs where id in (select value from json_each(:runs)) order by id
+"""
 LONGEST_SHOWN = 200  # characters of a search in the title
 ORDERS = {
     "newest": None,
@@ -125,6 +129,8 @@ async def _results(
     queries = [results_query(selection, match, start), summary_query(selection, match)]
     queries += [summary_query(selection, full_text_query(phrase))] if phrase else []
     listed, summary, *as_one = await answers(datasette, request, database, *queries)
+    of_runs = json.dumps([row["run_id"] for row in listed.rows])
+    [ruled] = await answers(datasette, request, database, Query(RULES, {"runs": of_runs}))
     snippets = await read_snippets(datasette, database, listed.rows, match)
     is_empty = not listed.rows and bool(selection.chosen)
     missing = await missing_names(datasette, request, database, "trajectories", names=NAMES) if is_empty else []
@@ -134,6 +140,7 @@ async def _results(
 
     return {
         "results": [{**row, "hit": snippet} for row, snippet in zip(listed.rows, snippets, strict=True)],
+        "rules": await rules_of_runs(datasette, database, ruled.rows),
         "list": listed,
         "missing": missing,
         "summary": _summary(summary),

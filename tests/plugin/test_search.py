@@ -150,6 +150,7 @@ async def test_the_summary_counts_all_that_match(datasette, form):
     page = words(await get(datasette, f"{SEARCH}?q=pick{form}"))
     assert "3 trajectories" in page
     assert "pass rate 0.500 1 of 2, 1 unscored" in page
+    assert "Success is reward >= 1 (made of correct, format and right)." in page
 
 
 @pytest.mark.parametrize("query", ["AND", '"open', "(a", "a NOT", "NEAR(a", "x" * 1001])
