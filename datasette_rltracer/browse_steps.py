@@ -111,13 +111,16 @@ async def _read_steps(
 def _step(datasette: Datasette, browser: Browser, path: str, files: StepFiles) -> dict[str, Any]:
     """Return what the files of a step tell, and how far their reading is."""
     key = step_key(files.step)
+    is_all_aside = files.aside.total() == files.files
     job = browser.reader.job(path, key) or browser.reader.job(path, ALL_STEPS)
     return {
         "step": files.step,
         "files": files.files,
         "bytes": files.bytes,
         "splits": sorted(files.splits),
-        "aside": [aside_in_words(*one) for one in files.aside.items()] if files.aside.total() == files.files else [],
+        # Of a step some token shards are left aside wherever its traces are read; they are on the run's page.
+        "aside": [aside_in_words(*one) for one in files.aside.items()] if is_all_aside or files.step is None else [],
+        "is_all_aside": is_all_aside,
         "url": browse_url(datasette, browser.database, path, key),
         "job": job if job is not None and job.state != DONE else None,
     }

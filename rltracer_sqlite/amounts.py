@@ -74,13 +74,16 @@ def shortened_name(name: str, most: int) -> str:
     return name if len(name) <= most else name[: most // 3] + "…" + name[len(name) - (most - 1 - most // 3) :]
 
 
-def listed(names: Iterable[str], columns: int = LIST_COLUMNS) -> str:
-    """Return names for a sentence, as many as take these columns, and how many more there are: 'a, b and 3 more'."""
+def listed(names: Iterable[str], columns: int = LIST_COLUMNS, more: int = 0) -> str:
+    """Return names for a sentence, as many as take these columns, and how many more there are: 'a, b and 3 more'.
+
+    `more` are those that are not among the names.
+    """
     told = list(names)
     shown = told[:1]
     for name in told[1:]:
         if len(", ".join([*shown, name])) > columns:
             break
         shown.append(name)
-    more = len(told) - len(shown)
+    more += len(told) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")

@@ -15,6 +15,17 @@ REASONS = {
     "metrics, by name": "SkyRL's metrics over whole evaluations, not samples",
     "inputs, by content": "NeMo-Gym's inputs, not rollouts",
     "validation, by content": "results of validating an environment, not rollouts",
+    "names of no system": (
+        "named as no file of prime-rl; to read one, index it by itself: rltracer-index another.sqlite FILE (with "
+        "--mapping my.toml for a format of your own)"
+    ),
+    "beside a table": (
+        "named as no file of verl; to read one, index it by itself: rltracer-index another.sqlite FILE (with "
+        "--mapping my.toml for a format of your own)"
+    ),
+    "another system's": "Inspect AI logs, which this version does not read yet",
+    "packed otherwise": "packed as nothing here is read; unpack it, or pack it as .zst",
+    "another kind": "a kind of file that is not read; write it as JSON lines or as Parquet",
     "token shards": "packed token ids of rollouts that are read from their traces; --layout tokens reads these instead",
 }
 
@@ -49,9 +60,27 @@ def _token_shards(run: Path) -> list[str]:
     return files
 
 
+def _beside(sample: str, *names: str) -> Callable[[Path], list[str]]:
+    """Return what writes a system's run and beside its files others of these names, which nobody can open."""
+
+    def write(run: Path) -> list[str]:
+        SAMPLES[sample][1](run) if sample else append(run / at_step(1), record("t"))
+        for name in names:
+            (run / name).parent.mkdir(parents=True, exist_ok=True)
+            (run / name).symlink_to("nothing")
+        return sorted(names)
+
+    return write
+
+
 KINDS: dict[str, Callable[[Path], list[str]]] = {
     "metrics, by name": _metrics,
     "inputs, by content": _inputs,
     "validation, by content": _validation,
     "token shards": _token_shards,
+    "names of no system": _beside("", "data/train.parquet", "samples.json", "traces.db"),
+    "beside a table": _beside("verl", "more.jsonl", "rollout_data/1b.jsonl"),
+    "another system's": _beside("trl-text", "logs/now.eval"),
+    "packed otherwise": _beside("verl", "rollout_data/2.jsonl.gz"),
+    "another kind": _beside("trl-text", "completions.csv"),
 }

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from rltracer_sqlite.amounts import listed
+from rltracer_sqlite.sources import source_for
 from tests.commands import indexed, rltracer
 from tests.indexing import index, rows, value
 from tests.layouts import append
 from tests.left_aside import KINDS, REASONS
+from tests.small_runs import touch
 from tests.table_samples import SAMPLES
 from tests.token_layouts import micro_batch, question, write_bin
 from tests.watching import at_step, record, watching
@@ -30,7 +33,7 @@ def test_each_kind_is_listed_by_every_list(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     (run, files, why), database = made, tmp_path / "x.sqlite"
-    first = files[0] if len(files) == 1 else f"{len(files)} files"
+    first = files[0] if len(files) == 1 else f"{len(files)} files ({listed(files)})"
     for _ in range(2):
         told = indexed(database, run).stdout.splitlines()
         assert told[0].endswith(", 0 problems")
@@ -125,11 +128,12 @@ def test_of_very_many_the_first_are_shown_after_all_else_that_was_not_read(tmp_p
         shard.write_bytes(b"\x93")
     told = indexed(database, run).stdout
     assert told.count("left aside") == 1
-    assert f"left aside: 300 files: {REASONS['token shards']}" in told
-    listed = " ".join(rltracer("inspect", database, "--problems").stdout.split())
-    assert listed.startswith(f"{at_step(1)} line 2: unfinished")
-    assert listed.count("left aside: ") == 20
-    assert listed.endswith(
+    named = "rollouts/step_1/rank_0.bin, rollouts/step_1/rank_1.bin and 298 more"
+    assert f"left aside: 300 files ({named}): {REASONS['token shards']}" in told
+    shown = " ".join(rltracer("inspect", database, "--problems").stdout.split())
+    assert shown.startswith(f"{at_step(1)} line 2: unfinished")
+    assert shown.count("left aside: ") == 20
+    assert shown.endswith(
         "280 more files like this: state 'aside' in the table shards "
         "0 problems; 1 file has an unfinished last line; 300 files are left aside"
     )
@@ -144,14 +148,51 @@ def test_nothing_is_opened_for_them(tmp_path: Path) -> None:
     assert value(tmp_path / "x.sqlite", "select sum(problems) from shards") == 0
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model/config.json", "tokenizer.json", "configs/rl/start.json", "model.safetensors.index.json", "metrics.jsonl",
+        ".hidden.jsonl", "model.bin", "optimizer.pt", "log.txt", "log.txt.gz", "weights/a.parquet",
+        "checkpoints/1.json",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("sample", ["", "skyrl", "trl-text"])
+def test_what_has_nothing_to_do_with_rollouts_by_its_name_is_not_told(tmp_path: Path, sample: str, name: str) -> None:
+    (tmp_path / "run").mkdir()
+    KINDS["names of no system"](tmp_path / "run") if not sample else SAMPLES[sample][1](tmp_path / "run")
+    before = list(source_for(tmp_path / "run").shards(tmp_path / "run"))
+    touch(tmp_path / "run", name)
+    assert list(source_for(tmp_path / "run").shards(tmp_path / "run")) == before
+
+
+@pytest.mark.parametrize("arguments", [[], ["--rebuild"]])
+def test_an_index_in_the_folder_of_its_run_is_no_file_of_it(tmp_path: Path, arguments: list[str]) -> None:
+    KINDS["names of no system"](tmp_path / "run")
+    for _ in range(2):
+        told = indexed(tmp_path / "run/x.sqlite", tmp_path / "run", *arguments).stdout
+        assert "left aside: 3 files (data/train.parquet, samples.json, traces.db): " in told
+    with watching(tmp_path / "run/x.sqlite", tmp_path / "run") as watch:
+        watch.look()
+        assert not watch.look().read
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES))
+def test_beside_the_files_of_every_system_none_is_passed_over(tmp_path: Path, sample: str) -> None:
+    SAMPLES[sample][1](tmp_path / "run")
+    names = ["extra.json", "extra.jsonl", "extra.parquet", "extra.json.zst", "deep/er/extra.db", "extra.jsonl.gz"]
+    touch(tmp_path / "run", *names)
+    shards = list(source_for(tmp_path / "run").shards(tmp_path / "run"))
+    assert {shard.file for shard in shards} >= {*names} - {"extra.json.zst"}  # which is extra.json again
+
+
 @pytest.mark.parametrize("name", [b"\xff_evals", b"\x1b[31m<b>"], ids=["no text", "control"])
 @pytest.mark.parametrize("file", ["aggregated_results.jsonl", "global_step_3_evals/x.jsonl"], ids=["aside", "read"])
 def test_a_table_in_a_folder_of_any_name_is_listed(tmp_path: Path, name: bytes, file: str) -> None:
     SAMPLES["skyrl"][1](tmp_path / "run")
     append(tmp_path / "run" / name.decode("utf-8", "surrogateescape") / file, {"a": 1})
-    listed = "".join(rltracer("inspect", tmp_path / "run", "--problems").stdout.split())
-    shown = {b"\xff_evals": r"\udcff_evals"}.get(name, "␛[31m<b>")
-    assert listed.count(f"{shown}/{file}") == 1
+    said = "".join(rltracer("inspect", tmp_path / "run", "--problems").stdout.split())
+    name_shown = {b"\xff_evals": r"\udcff_evals"}.get(name, "␛[31m<b>")
+    assert said.count(f"{name_shown}/{file}") == 1
 
 
 def test_where_nothing_was_read_they_are_not_what_was_found_instead(tmp_path: Path) -> None:

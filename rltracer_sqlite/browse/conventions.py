@@ -1,4 +1,4 @@
-"""Where the files of other systems than prime-rl lie, by their names: those that are read, and those known and not."""
+"""Where the files of other systems than prime-rl lie, by their names: those that are read."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from functools import cache
 
 from ..sources.table.built_in import PRESETS, preset
 from ..sources.table.mapping import Template
-
-# Known and not read yet, as sources.table.refused tells them by their content: what they are, and what is their run's.
-UNREAD: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("Inspect AI logs", re.compile(r"(?:^|/)[^/]+\.eval$")),
-    ("rollouts of slime or miles", re.compile(r"(?:^|/)rollout_data/(?:eval_)?\d+\.pt$")),
-    ("trials of Harbor", re.compile(r"(?:^|/)[^/]+/agent/trajectory\.json$")),
-    ("tables of W&B", re.compile(r"(?:^|/)files/media/table/(?:[^/]+/)*[^/]+\.table\.json$")),
-    ("rollout summaries of the Tinker cookbook", re.compile(r"(?:^|/)[^/]+_rollout_summaries\.jsonl$")),
-    ("trajectories of SWE-agent", re.compile(r"(?:^|/)[^/]+\.traj(?:\.json)?$")),
-)
 
 
 @cache
@@ -39,11 +29,6 @@ def named_by_step() -> frozenset[str]:
     """Return the names of the systems whose files are called by their step alone."""
     presets = (name for name in PRESETS if not preset(name).generic)
     return frozenset(name for name in presets if not all(map(_literal, preset(name).paths)))
-
-
-def unread_kind(path: str) -> tuple[str, re.Match[str]] | None:
-    """Return what a file of a known system that is not read yet is, and where its place begins; None for others."""
-    return next(((what, match) for what, pattern in UNREAD if (match := pattern.search(path))), None)
 
 
 def _literal(place: Template) -> str:

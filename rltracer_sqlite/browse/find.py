@@ -13,12 +13,12 @@ from ..arguments import file_path
 from ..reprs import short
 from ..sources.base import PACKED, SourceError
 from ..sources.files import is_name_inside
+from ..sources.other_files import SKIPPED_FILES, unread_kind
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
-from ..sources.prime_rl.layout import LAYOUTS, SKIPPED_FILES
-from .conventions import convention, unread_kind
+from ..sources.prime_rl.layout import LAYOUTS
+from .conventions import convention
 
 ENDINGS = (".jsonl", ".jsonl.zst", ".bin", ".pt", ".parquet")
-UNREAD_ENDINGS = (".eval", ".pt", ".json", ".jsonl", ".traj")
 # Weights and data sets have these endings too; only a known place makes them rollouts.
 DOUBTFUL = (".bin", ".pt", ".parquet")
 MOST_FILES = 1_000_000  # that are looked at by name
@@ -81,7 +81,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
             break
         if what != FILE:
             continue
-        if path.endswith(UNREAD_ENDINGS) and (kind := unread_kind(path)):
+        if kind := unread_kind(path):
             _add(others, without_inner(path[: kind[1].start()]), path, base / path, unread=kind[0])
         elif _may_be_rollouts(path):
             folder, is_known = run_of(base, path)

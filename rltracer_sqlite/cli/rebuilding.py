@@ -32,7 +32,9 @@ def rebuild_index(database: Path, roots: tuple[Root, ...], options: Options) -> 
 
 def beside_of(database: Path) -> Path:
     """Return the file that a database is rebuilt in."""
-    return Path(f"{database}.rebuilding")
+    from ..index.database import REBUILDING
+
+    return Path(f"{database}{REBUILDING}")
 
 
 def _check_all_named(database: Path, roots: tuple[Root, ...]) -> bool:

@@ -141,11 +141,16 @@ def unread_sentence(connection: sqlite3.Connection, result: Refreshed) -> str:
 
 
 def _others(result: Refreshed) -> list[str]:
-    """Return a line for each reason for which files are left aside: it has the name of a single one."""
-    return [
-        f"  left aside: {in_line(first) if count == 1 else plural(count, 'file')}: {why}"
-        for why, (count, first) in result.others.items()
-    ]
+    """Return a line for each reason for which files are left aside: it names the first of them."""
+    return [f"  left aside: {_named_files(*files)}: {why}" for why, files in result.others.items()]
+
+
+def _named_files(count: int, first: list[str]) -> str:
+    """Return the name of a file, or of several how many they are and the names of the first."""
+    if count == 1:
+        return in_line(first[0])
+    names = listed(map(in_line, first), more=count - len(first))
+    return f"{plural(count, 'file')} ({names})"
 
 
 def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:

@@ -10,6 +10,7 @@ from .soundness import odd_structure
 
 APPLICATION_ID = 0x524C5472  # "RLTr"
 SCHEMA_VERSION = 7
+REBUILDING = ".rebuilding"  # behind the name of an index: the file that takes its place when it is complete
 BUSY_SECONDS = 30.0
 LARGEST_LOG = 1 << 26  # bytes
 LARGEST_VALUE = 64 << 20  # bytes of one value or row of an index; ours have some hundred

@@ -19,16 +19,17 @@ from .reading import Reading
 from .rows import RunWriter
 from .scanning import Scan, scanning
 from .statistics import note_read_steps, refresh_steps, utc_now
-from .unopened import note_unopened
+from .unopened import listed_shards, note_unopened
 
+MOST_NAMED = 5  # of the files that are left aside for one reason
 Progress = Callable[[int, int], None]  # bytes read so far, never fewer than before, and bytes to read
 
 
 class Others(NamedTuple):
-    """Files that are left aside for one reason: how many, and the first of them."""
+    """Files that are left aside for one reason: how many, and the first of them by their names."""
 
     files: int
-    first: str
+    first: list[str]
 
 
 @dataclass
@@ -100,7 +101,7 @@ def _discover(
     connection: sqlite3.Connection, source: Source, root: Root, done: Refreshed
 ) -> tuple[list[Shard], Marked]:
     """Return the shards that can be read, having brought up to date what is known without opening one."""
-    shards = list(source.shards(root))
+    shards = listed_shards(connection, source, root)
     refuse_double_counting(connection, done.run_id, shards)
     marked = mark_gone(connection, done.run_id, {shard.path for shard in shards})
     done.gone = marked.gone
@@ -178,9 +179,16 @@ def _note_states(connection: sqlite3.Connection, done: Refreshed) -> None:
     done.aside = dict(aside.fetchall())
     others = connection.execute(
         """
-        select p.reason, count(*), min(s.file) from shards s join problems p on p.shard_id = s.id and p.line is null
-        where s.run_id = ? and s.state = 'aside' and s.problems = 0 group by p.reason order by min(s.path)
+        select reason, files, file from (
+            select p.reason, s.file, s.path, count(*) over (partition by p.reason) as files,
+                row_number() over (partition by p.reason order by s.path) as place
+            from shards s join problems p on p.shard_id = s.id and p.line is null
+            where s.run_id = ? and s.state = 'aside' and s.problems = 0
+        )
+        where place <= ? order by path
         """,
-        (done.run_id,),
+        (done.run_id, MOST_NAMED),
     )
-    done.others = {reason: Others(*found) for reason, *found in others}
+    done.others = {}
+    for reason, files, file in others:
+        done.others.setdefault(reason, Others(files, [])).first.append(file)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
-from ..sources.base import Shard
-from .database import transaction
+from ..sources.base import Shard, Source
+from ..sources.other_files import is_other
+from ..sources.places import Root, real_place
+from .database import REBUILDING, transaction
 from .states import NOT_OPENED
 
 KNOWN = f"""
@@ -33,6 +36,23 @@ class News(NamedTuple):
     come: list[Shard]
     left: list[int]  # rows of files that are read now
     other: list[int]  # rows of files that have come which say something else
+
+
+def listed_shards(connection: sqlite3.Connection, source: Source, root: Root) -> list[Shard]:
+    """Return the shards of a run, apart from the index itself: it may lie in the run's folder, and is no file of it."""
+    shards = list(source.shards(root))
+    if not isinstance(root, Path) or not any(map(is_other, shards)):
+        return shards
+    own = Path(connection.execute("select file from pragma_database_list where name = 'main'").fetchone()[0])
+    # While it is rebuilt it lies beside the one whose place it takes.
+    names = {own.name, own.name.removesuffix(REBUILDING)}
+    folder = real_place(own).parent
+
+    def is_own(shard: Shard) -> bool:
+        place = root / shard.file
+        return is_other(shard) and place.name in names and real_place(place).parent == folder
+
+    return [shard for shard in shards if not is_own(shard)]
 
 
 def note_unopened(connection: sqlite3.Connection, run_id: int, shards: Iterable[Shard]) -> None:

@@ -25,6 +25,7 @@ from .lock import WATCHING, WriterLock
 from .plan import find_jobs
 from .refresh import Progress, Refreshed, refresh_run
 from .runs import ensure_run, naming, set_success
+from .unopened import listed_shards
 from .vanished import find_vanished, flag_vanished
 
 OPENING_SECONDS = 30.0  # to wait for another writer before the first look
@@ -148,7 +149,7 @@ class Watch:
         return run_id
 
     def _has_news(self, run: Followed, source: Source, run_id: int) -> bool:
-        shards = list(source.shards(run.root))
+        shards = listed_shards(self.connection, source, run.root)
         wanted = [shard for shard in shards if not shard.aside and run.steps(shard.step)]
         jobs = find_jobs(self.connection, run_id, run.root, wanted)
         due = [job for job in jobs if run.is_due(job)]

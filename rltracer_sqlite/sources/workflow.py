@@ -17,6 +17,7 @@ from .base import CHANGED, PACKED, START, Entry, Locator, LocatorError, NotRollo
 from .conversation import entry_of, trajectory_of
 from .files import open_shard, read_bytes
 from .lines import Tail, complete_lines, decode_leniently
+from .other_files import is_other, other_shard
 from .places import Root, files_below
 from .values import add_values
 
@@ -39,7 +40,8 @@ class WorkflowSource:
 
     def recognises(self, root: Root) -> bool:
         """Say whether a file at `root` begins with a record of a workflow."""
-        for shard in islice(self.shards(root), FILES):
+        known = (shard for shard in self.shards(root) if not is_other(shard))
+        for shard in islice(known, FILES):
             try:
                 if any(isinstance(found, Entry) for found in islice(self.scan(root, shard), RECORDS)):
                     return True
@@ -48,10 +50,11 @@ class WorkflowSource:
         return False
 
     def shards(self, root: Root) -> Iterable[Shard]:
-        """List the JSONL files at `root`. Opens none of them."""
+        """List the JSONL files at `root`, and those that are left aside. Opens none of them."""
         files = [root.name] if root.is_file() else list(files_below(root))
         paths = {file.removesuffix(PACKED): file for file in sorted(files, reverse=True)}
-        return [Shard(path, file, "lines") for path, file in sorted(paths.items()) if path.endswith(".jsonl")]
+        found = (_shard(path, file) for path, file in sorted(paths.items()))
+        return [shard for shard in found if shard is not None]
 
     def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
         """Read one file. Raises NotRollouts when its first record has no messages."""
@@ -80,6 +83,10 @@ class WorkflowSource:
         entry = _entry(record, messages, shard, locator.byte_offset, locator.byte_length, locator.line or 1)
         remarks = [remark] if remark else []
         return trajectory_of(entry, locator, messages, raw, record, tools=_row(record).get("tools"), remarks=remarks)
+
+
+def _shard(path: str, file: str) -> Shard | None:
+    return Shard(path, file, "lines") if path.endswith(".jsonl") else other_shard(file, WorkflowSource.name)
 
 
 def _found(data: bytes, shard: Shard, offset: int, number: int) -> Iterator[Entry | Problem]:

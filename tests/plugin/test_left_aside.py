@@ -19,6 +19,13 @@ pytestmark = pytest.mark.asyncio
 PAGE = "/-/rltracer/run-index/run/1"
 
 
+# What is not of step 1.
+STEPS = {
+    "metrics, by name": 8, "inputs, by content": "none", "beside a table": 3, "packed otherwise": 3,
+    "another kind": 5, "another system's": 5,
+}  # fmt: skip
+
+
 def indexed(folder, kind):
     files = KINDS[kind](folder / "run")
     index(folder / "run-index.sqlite", folder / "run")
@@ -43,7 +50,7 @@ async def test_the_page_of_a_run_lists_them_with_the_reason(tmp_path, kind):
 @pytest.mark.parametrize("kind", sorted(KINDS))
 async def test_the_page_of_a_step_does_not_wait_for_them(tmp_path, kind):
     datasette, _ = indexed(tmp_path, kind)
-    step = {"metrics, by name": 8, "inputs, by content": "none"}.get(kind, 1)
+    step = STEPS.get(kind, 1)
     page = words(await get(datasette, PAGE.replace("run/1", f"step/1/{step}")))
     assert "left aside" not in page
 

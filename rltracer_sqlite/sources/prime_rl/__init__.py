@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...amounts import plural
 from ..base import START, Entry, Locator, NotRollouts, Position, Scanned, Shard, SourceError, Update
+from ..other_files import is_other
 from ..places import Root
 from .choice import choose
 from .layout import BINARY, TOKEN_LAYOUTS, find_shards
@@ -44,7 +45,7 @@ class PrimeRLSource:
         Raises SourceError for a tokenizer that is not there: before anything is indexed with it.
         """
         _ = self.text_tokenizer
-        shards = list(self.shards(root))
+        shards = [shard for shard in self.shards(root) if not is_other(shard)]
         by_place = any(shard.layout not in ("file", "evals") for shard in shards)
         return by_place or any(self._is_rollouts(root, shard) for shard in shards)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..base import Shard, SourceError
+from ..other_files import is_other
 from .layout import TOKEN_LAYOUTS
 
 LAYOUTS = ("traces", "tokens")
@@ -26,7 +27,9 @@ def choose(shards: Iterable[Shard], layout: str | None = None) -> Iterator[Shard
     reads_traces = layout == "traces" or (layout is None and holds_training)
     by_step = _token_shards_by_step(found)
     for shard in found:
-        if shard.layout not in TOKEN_LAYOUTS:
+        if is_other(shard):
+            yield shard
+        elif shard.layout not in TOKEN_LAYOUTS:
             yield replace(shard, aside=TOKENS_ASKED) if layout == "tokens" else shard
         elif not reads_traces:
             yield replace(shard, split=shard.split or "train", beside=_earlier(shard, by_step))
@@ -37,7 +40,7 @@ def choose(shards: Iterable[Shard], layout: str | None = None) -> Iterator[Shard
 
 
 def _is_records(shard: Shard) -> bool:
-    return shard.producer is None and shard.layout not in TOKEN_LAYOUTS
+    return shard.producer is None and shard.layout not in TOKEN_LAYOUTS and not is_other(shard)
 
 
 def _token_shards_by_step(shards: Iterable[Shard]) -> dict[int | None, dict[str, list[str]]]:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..base import PACKED, Shard, SourceError
+from ..other_files import SKIPPED_FILES, is_other, other_shard
 from ..places import CLOSED, FOLDER, LINK, SKIPPED_FOLDERS, Root, base_folder, real_place, walk
 
 # Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
 PASSED_OVER = SKIPPED_FOLDERS | {"broadcasts", "live"}
-SKIPPED_FILES = re.compile(r"(\.index\.jsonl|^metrics\.jsonl|^index\.jsonl|^\..*)$")
 
 LAYOUTS: list[tuple[str, re.Pattern[str]]] = [
     (
@@ -50,31 +50,39 @@ def find_shards(root: Root) -> Iterator[Shard]:
     if not root.is_dir():
         raise SourceError(f"{root} " + ("is neither a file nor a folder." if root.exists() else "does not exist."))
     found: dict[str, Shard] = {}
-    for file in shard_files(root):
-        shard = shard_of(base, file)
-        if shard.layout == "file" and file.endswith(BINARY):
-            continue  # weights and optimizer states have these endings too: only a known place makes them rollouts
+    for shard in _listed(root, base):
         # While a chunk is being sealed both of its forms exist; the plain one is whole in any case.
-        if shard.path not in found or not file.endswith(PACKED):
+        if shard.path not in found or not shard.file.endswith(PACKED):
             found[shard.path] = shard
     yield from sorted(found.values(), key=_reading_order)
 
 
-def shard_files(root: Root) -> Iterator[str]:
-    """Yield the path of each file that may be a shard, packed or not, and of what has to be told as not readable."""
+def _listed(root: Root, base: Root) -> Iterator[Shard]:
+    """Yield a shard for each file that may be one, packed or not, and for what has to be told as not readable or read.
+
+    Weights and optimizer states are called .bin and .pt too: only a known place makes them rollouts.
+    """
     for path, what in walk(root, PASSED_OVER):
         if what == CLOSED:
-            yield path  # opening it will fail, and say why
+            yield shard_of(base, path)  # opening it will fail, and say why
         elif what == FOLDER:
-            if shard_of(base_folder(root), path).layout != "file":
-                yield path  # a folder in the place of a file
+            if (shard := shard_of(base, path)).layout != "file":
+                yield shard  # a folder in the place of a file
         elif what == LINK:
             if isinstance(root, Path) and not real_place(root / path).is_relative_to(real_place(root)):
-                yield path  # opening it will fail, and say why; what it leads to inside is found at its own place
-        elif path.removesuffix(PACKED).endswith((".jsonl", *BINARY)):
-            name = path.rpartition("/")[2].removesuffix(PACKED)
-            if not SKIPPED_FILES.search(name):
-                yield path
+                yield shard_of(base, path)  # opening it will fail, and say why; what is inside is found at its place
+        elif (found := _of_file(base, path)) is not None:
+            yield found
+
+
+def _of_file(base: Root, path: str) -> Shard | None:
+    plain = path.removesuffix(PACKED)
+    if not plain.endswith((".jsonl", *BINARY)):
+        return other_shard(path, "prime-rl")
+    if SKIPPED_FILES.search(plain.rpartition("/")[2]):
+        return None
+    shard = shard_of(base, path)
+    return other_shard(path, "prime-rl") if shard.layout == "file" and plain.endswith(BINARY) else shard
 
 
 def shard_of(base: Root, file: str) -> Shard:
@@ -97,4 +105,9 @@ def shard_of(base: Root, file: str) -> Shard:
 def _reading_order(shard: Shard) -> tuple[bool, int, int, str]:
     # Records before later facts about them, steps in their order.
     preference = TOKEN_LAYOUTS.index(shard.layout) if shard.layout in TOKEN_LAYOUTS else 0
-    return shard.producer is not None, preference, -1 if shard.step is None else shard.step, shard.path
+    return (
+        is_other(shard) or shard.producer is not None,
+        preference,
+        -1 if shard.step is None else shard.step,
+        shard.path,
+    )

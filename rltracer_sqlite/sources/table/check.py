@@ -34,10 +34,7 @@ class Tried(NamedTuple):
 def check_mapping(root: Root, mapping: Mapping) -> list[str]:
     """Return a sentence for each thing that a mapping speaks of and the first rows at `root` do not have."""
     tried = list(_tried(root, mapping))
-    notes = list(_unread_files(root, mapping))
-    if tried:
-        notes += [*_missing_columns(tried), *_misread_messages(tried), *_missing_rewards(tried)]
-    return notes
+    return [*_missing_columns(tried), *_misread_messages(tried), *_missing_rewards(tried)] if tried else []
 
 
 def nothing_fits(root: Root, mapping: Mapping) -> str:
@@ -109,12 +106,6 @@ def _recorded_keys(messages: list[dict[str, Any]], content: Content) -> list[str
 def _missing_rewards(tried: list[Tried]) -> Iterator[str]:
     if not any(one.entry.reward is not None for one in tried):
         yield "no row has a reward, which pass rates and preference pairs are made of: see [columns] and [rewards]"
-
-
-def _unread_files(root: Root, mapping: Mapping) -> Iterator[str]:
-    others = list(_other_files(root, mapping))
-    if others:
-        yield f"not read: {plural(len(others), 'file')} that files.paths does not name, for example {others[0]}"
 
 
 def _other_files(root: Root, mapping: Mapping) -> Iterator[str]:

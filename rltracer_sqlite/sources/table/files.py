@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from ..base import PACKED, Shard, SourceError
-from ..places import Root, base_folder, files_below
+from ..other_files import is_other, other_shard
+from ..places import CLOSED, FILE, LINK, SKIPPED_FOLDERS, Root, base_folder, walk
 from .mapping import ENDINGS, Mapping
 
 ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
@@ -17,19 +18,28 @@ MOST_VISITED = 50_000  # files looked at before a folder is said not to be recog
 
 
 def find_tables(root: Root, mapping: Mapping) -> Iterator[Shard]:
-    """List the shards at `root`, a folder or one file, in the order of their steps and paths.
+    """List the shards at `root`, a folder or one file, in the order of their steps and paths; last what is left aside.
 
     Where files may repeat the end of the file before them, each has that file `beside` it.
     """
     last: dict[str, str] = {}
-    for shard in sorted(candidates(root, mapping), key=_reading_order):
+    for shard in sorted(_found(root, mapping), key=_reading_order):
         folder = str(PurePosixPath(shard.path).parent)
         yield replace(shard, beside=(last[folder],)) if mapping.repeats and folder in last else shard
-        last[folder] = shard.path
+        if not shard.aside:
+            last[folder] = shard.path
 
 
 def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterator[Shard]:
     """Yield the files whose names a mapping accepts, in no order; of at most `most` files. Opens none of them."""
+    return _found(root, mapping, most, with_others=False)
+
+
+def _found(root: Root, mapping: Mapping, most: int | None = None, with_others: bool = True) -> Iterator[Shard]:
+    """Yield the files whose names a mapping accepts; with the others also those that are left aside as it does not.
+
+    With them is a folder that cannot be listed: opening it will fail, and say why.
+    """
     base = base_folder(root)
     if root.is_file():
         # One file is named by a person: whatever it is called, its content decides, if it is of a fitting kind.
@@ -41,8 +51,11 @@ def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterato
     if not root.is_dir():
         raise SourceError(f"The file or folder {root} does not exist.")
     seen: set[str] = set()
-    for file in islice(files_below(root), most):
-        shard = shard_of(base, file, mapping)
+    for file, what in islice(walk(root, SKIPPED_FOLDERS), most):
+        if what in (FILE, LINK):
+            shard = shard_of(base, file, mapping) or (other_shard(file, mapping.name) if with_others else None)
+        else:
+            shard = _shard(file) if what == CLOSED and with_others else None
         if shard is not None and shard.path not in seen:
             seen.add(shard.path)
             yield shard
@@ -70,5 +83,5 @@ def _shard(file: str, step: int | None = None, split: str | None = None) -> Shar
     return Shard(path, file, LAYOUTS.get(PurePosixPath(path).suffix, "lines"), step, split)
 
 
-def _reading_order(shard: Shard) -> tuple[int, str]:
-    return -1 if shard.step is None else shard.step, shard.path
+def _reading_order(shard: Shard) -> tuple[bool, int, str]:
+    return is_other(shard), -1 if shard.step is None else shard.step, shard.path

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...amounts import plural
 from ..base import START, Entry, Locator, Position, Scanned, Shard, SourceError
+from ..other_files import is_other
 from ..places import Root
 from .files import find_tables
 from .mapping import Mapping
@@ -46,7 +47,7 @@ class TableSource:
         return recognised(root, self.mapping, self.others)
 
     def shards(self, root: Root) -> Iterable[Shard]:
-        """List the files whose names the mapping accepts. Opens none of them.
+        """List the files whose names the mapping accepts, and those that are left aside. Opens none of them.
 
         Raises SourceError where a person's own mapping accepts none.
         """
@@ -56,7 +57,8 @@ class TableSource:
         from .check import nothing_fits
 
         self._root = root
-        if not (shards := list(find_tables(root, self.mapping))):
+        shards = list(find_tables(root, self.mapping))
+        if all(map(is_other, shards)):
             raise SourceError(nothing_fits(root, self.mapping))
         return shards
 
