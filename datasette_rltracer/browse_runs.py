@@ -84,6 +84,7 @@ def _runs(
             "changed": _moment(run.modified),
             "is_known": run.is_known,
             "unread": run.unread,
+            "system": run.system,
             "read": read.get(str(browser.place(run.path))),
         }
         for run in runs

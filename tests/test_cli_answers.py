@@ -27,7 +27,10 @@ def test_a_folder_of_several_systems_is_not_read_as_a_run_of_one(tmp_path: Path)
     verl(tmp_path / "runs/big")
     ms_swift(tmp_path / "runs/other")
     said = sentence(index(tmp_path / "x.sqlite", tmp_path / "runs"))
-    assert f"{tmp_path}/runs holds runs of several systems: big (verl), other (ms-swift). Give" in said
+    assert (
+        f"{tmp_path}/runs holds runs of several systems: big (2 files, perhaps verl), other (1 file, ms-swift). Give"
+        in said
+    )
     assert said == sentence(index(tmp_path / "x.sqlite", tmp_path / "runs", "--watch"))
     assert not (tmp_path / "x.sqlite").exists()
     assert index(tmp_path / "x.sqlite", tmp_path / "runs/big", tmp_path / "runs/other").returncode == 0

@@ -60,7 +60,10 @@ def test_a_folder_of_runs_is_not_merged_into_one(tmp_path: Path) -> None:
         make_run(tmp_path / "runs" / name, 1, 2)
     done = indexed(tmp_path / "x.sqlite", tmp_path / "runs")
     assert done.returncode == 1
-    assert f"is no run, and holds 2 of them: a, b. Give {tmp_path}/runs/* instead" in done.stderr
+    assert (
+        f"is no run, and holds 2 of them: a (2 files, prime-rl), b (2 files, prime-rl). Give {tmp_path}/runs/* instead"
+        in done.stderr
+    )
     assert "rltracer serve --browse-root" in done.stderr
     assert not (tmp_path / "x.sqlite").exists()
     assert "holds 2 of them" in sentence(indexed(tmp_path / "x.sqlite", tmp_path / "runs", "--watch"))
@@ -68,7 +71,7 @@ def test_a_folder_of_runs_is_not_merged_into_one(tmp_path: Path) -> None:
         assert indexed(tmp_path / "x.sqlite", tmp_path / "runs", *([] if _ else ["--name", "one"])).returncode == 0
     assert "Give one of them instead" in sentence(rltracer("inspect", tmp_path / "runs"))
     for line in (["inspect", tmp_path / "runs"], ["analyze", tmp_path / "runs", "-o", tmp_path / "analysis"]):
-        assert "holds 2 of them: a, b" in sentence(rltracer(*line))
+        assert "holds 2 of them: a (2 files, prime-rl), b" in sentence(rltracer(*line))
 
 
 @pytest.mark.parametrize(

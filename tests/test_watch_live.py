@@ -174,7 +174,10 @@ def test_a_folder_of_several_runs_is_not_followed_as_one(tmp_path: Path, watcher
     assert running.process.stderr
     assert running.process.stderr.readline().endswith("does not exist yet. Trying again.\n")
     (tmp_path / "runs").rename(tmp_path / "run")
-    assert f"{tmp_path / 'run'} is no run, and holds 2 of them: a, b. " in running.process.stderr.readline()
+    assert (
+        f"{tmp_path / 'run'} is no run, and holds 2 of them: a (1 file, prime-rl), b (1 file, prime-rl). "
+        in running.process.stderr.readline()
+    )
     assert running.stop()[0] == 0
     assert uids(tmp_path / "x.sqlite") == []
 

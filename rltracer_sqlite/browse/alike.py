@@ -32,7 +32,7 @@ def alike(root: Path) -> Alike:
     sharing: dict[str, list[str]] = {}
     for path, what in walk(root, SKIPPED_FOLDERS):
         found = convention(f"{base}/{path.removesuffix(PACKED)}") if what == FILE else None
-        if found is None or found[1]:
+        if found is None or found.is_telling:
             continue
         folder, _, name = path.removesuffix(PACKED).rpartition("/")
         if without_inner(folder) == HERE:

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
 from ..sources.table.built_in import PRESETS, preset
 from ..sources.table.mapping import Template
 
 
+class Convention(NamedTuple):
+    """Where the place of a mapping begins in a path, with its `step` if any, whether it is telling, and whose it is."""
+
+    match: re.Match[str]
+    is_telling: bool
+    system: str
+
+
 @cache
-def conventions() -> tuple[tuple[Template, bool], ...]:
-    """Return the places of the built-in mappings, the most telling first, and whether a name of that kind is enough.
+def conventions() -> tuple[tuple[Template, str], ...]:
+    """Return the places of the built-in mappings, the most telling first, and the systems that they are of.
 
-    `{step}.jsonl` is none that is enough; the mapping of chat files, which takes any, is not among them.
+    The mapping of chat files, which takes any, is not among them.
     """
-    found = [place for name in PRESETS if not preset(name).generic for place in preset(name).paths]
-    return tuple((place, bool(_literal(place))) for place in sorted(found, key=_weight))
+    found = [(place, name) for name in PRESETS if not preset(name).generic for place in preset(name).paths]
+    return tuple(sorted(found, key=lambda one: _weight(one[0])))
 
 
-def convention(path: str) -> tuple[re.Match[str], bool] | None:
-    """Return where the place of a mapping begins in a path, with its `step` if any, and whether it is telling."""
-    return next(((match, told) for place, told in conventions() if (match := place.ending(path))), None)
+def convention(path: str) -> Convention | None:
+    """Return what a path is by its end; `{step}.jsonl` is no telling name."""
+    found = ((place.ending(path), place, system) for place, system in conventions())
+    return next((Convention(match, bool(_literal(place)), system) for match, place, system in found if match), None)
 
 
 @cache

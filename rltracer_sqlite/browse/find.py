@@ -1,4 +1,4 @@
-"""The runs below a folder, by the names of their files: nothing is opened, and no link is followed."""
+"""The runs below a folder, by the names of their files: none but databases is opened, and no link is followed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ..amounts import plural, ranges, size
 from ..arguments import file_path
@@ -16,9 +17,11 @@ from ..sources.files import is_name_inside
 from ..sources.other_files import SKIPPED_FILES, unread_kind
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS
+from ..sources.table.refused import TRACKIO, is_trackio
 from .conventions import convention
 
 ENDINGS = (".jsonl", ".jsonl.zst", ".bin", ".pt", ".parquet")
+DATABASES = (".db", ".sqlite", ".sqlite3")  # only their tables tell what they hold
 # Weights and data sets have these endings too; only a known place makes them rollouts.
 DOUBTFUL = (".bin", ".pt", ".parquet")
 MOST_FILES = 1_000_000  # that are looked at by name
@@ -47,6 +50,14 @@ class RunFolder:
     modified: float = 0.0  # Unix time of its newest file
     is_known: bool = False
     unread: str = ""  # what its files are, where none of them is of a kind that is read
+    system: str = ""  # the source whose files are named so, if any
+
+    @property
+    def kind(self) -> str:
+        """Return which system wrote its files, in words, as far as their names tell it."""
+        if self.unread:
+            return f"{self.unread}, not read yet"
+        return self.system if self.is_known else f"perhaps {self.system}" if self.system else "of no known name"
 
     def __repr__(self) -> str:
         steps = f", steps {ranges(self.steps)}" if self.steps else ""
@@ -83,21 +94,32 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
             continue
         if kind := unread_kind(path):
             _add(others, without_inner(path[: kind[1].start()]), path, base / path, unread=kind[0])
+        elif path.endswith(DATABASES):
+            if is_trackio(root, path):
+                _add(others, without_inner(path.rpartition("/")[0]), path, base / path, unread=TRACKIO)
         elif _may_be_rollouts(path):
-            folder, is_known = run_of(base, path)
-            if is_known or not path.endswith(DOUBTFUL):
-                _add(runs, folder, path, base / path, is_known)
+            place = place_of(base, path)
+            if place.is_known or not path.endswith(DOUBTFUL):
+                _add(runs, place.folder, path, base / path, place)
     listed = [*runs.values(), *(run for path, run in others.items() if path not in runs)]
     ordered = sorted(listed, key=lambda run: (bool(run.unread), not run.is_known, -run.modified, run.path))
     return Found(ordered, min(count, MOST_FILES), count <= MOST_FILES)
 
 
-def run_of(root: Path, path: str) -> tuple[str, bool]:
-    """Return the folder of the run that a file belongs to, by its path alone, and whether its place is a known one."""
+class Placed(NamedTuple):
+    """The folder of the run that a file belongs to, by its path alone, and the system that names and places one so."""
+
+    folder: str
+    is_known: bool  # the place is telling
+    system: str
+
+
+def place_of(root: Path, path: str) -> Placed:
+    """Return where a file belongs."""
     base = root.absolute().as_posix()
     place = f"{base}/{path.removesuffix(PACKED)}"
-    _, match, is_known = _place_in_run(place)
-    return _folder(base, place, match), is_known
+    _, match, is_known, system = _place_in_run(place)
+    return Placed(_folder(base, place, match), is_known, system)
 
 
 def _folder(base: str, place: str, match: re.Match[str] | None) -> str:
@@ -128,7 +150,7 @@ def several_runs(root: Path) -> list[str]:
         if what != FILE or not _may_be_rollouts(path):
             continue
         place = f"{base}/{path.removesuffix(PACKED)}"
-        layout, match, is_known = _place_in_run(place)
+        layout, match, is_known, _ = _place_in_run(place)
         if layout == "evals" or match is None:
             continue
         folder = _folder(base, place, match)
@@ -160,20 +182,21 @@ def _may_be_rollouts(path: str) -> bool:
     return path.endswith(ENDINGS) and not SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED))
 
 
-def _place_in_run(place: str) -> tuple[str, re.Match[str] | None, bool]:
+def _place_in_run(place: str) -> tuple[str, re.Match[str] | None, bool, str]:
     """Return the layout of prime-rl that a path ends in, where a file's place in its run begins, and if that tells.
 
-    The layout is "" for files of other systems, and there is no match for a place that nobody is known to write.
+    The layout is "" for files of other systems, and there is no match for a place that nobody is known to write. Last
+    comes the system.
     """
     for name, pattern in LAYOUTS:
         if match := pattern.search(place):
-            return name, match, True
-    found, is_telling = convention(place) or (None, False)
-    return "", found, is_telling
+            return name, match, True, "prime-rl"
+    found = convention(place)
+    return ("", None, False, "") if found is None else ("", found.match, found.is_telling, found.system)
 
 
 def _add(
-    runs: dict[str, RunFolder], folder: str, path: str, file: Path, is_known: bool = False, unread: str = ""
+    runs: dict[str, RunFolder], folder: str, path: str, file: Path, place: Placed | None = None, unread: str = ""
 ) -> None:
     try:
         status = os.stat(file, follow_symlinks=False)
@@ -185,7 +208,8 @@ def _add(
     run.files += 1
     run.bytes += status.st_size
     run.modified = max(run.modified, status.st_mtime)
-    run.is_known = run.is_known or is_known
+    if place is not None and (place.is_known > run.is_known or not run.system):
+        run.is_known, run.system = place.is_known, place.system
     if not unread and (step := _step(path, file)) is not None:
         run.steps.add(step)
 
@@ -195,6 +219,6 @@ def _step(path: str, file: Path) -> int | None:
     if found := STEP.search(path):
         return int(found[1])
     place = file.absolute().as_posix().removesuffix(PACKED)
-    layout, match, _ = _place_in_run(place)
+    layout, match, *_ = _place_in_run(place)
     step = match.groupdict().get("step") if match and not layout else None
     return None if step is None else int(step)

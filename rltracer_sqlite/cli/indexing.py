@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .say import say
-from .several import alike_folders, doubt, refuse_clash, refuse_merging
+from .several import alike_folders, beside_unread, doubt, refuse_clash, refuse_merging
 from .stopped import telling
 from .vanished import flag_or_explain
 
@@ -58,7 +58,7 @@ def _found_sources(
     unread = []
     for root in roots:
         try:
-            source = find_source(root, options)
+            source = _source(root, options)
             folders = alike_folders(root) if options.name is None else None
             refuse_merging(root, options, shown, source, folders)
             refuse_clash(root, [other for other, _ in found], target, options.name)
@@ -141,6 +141,16 @@ def _holds_nothing(connection: sqlite3.Connection) -> bool:
         return not connection.execute("select 1 from trajectories limit 1").fetchone()
     except sqlite3.Error:
         return False  # it cannot be read now, and may hold something all the same
+
+
+def _source(root: Root, options: Options) -> Source:
+    """Return the source of a run, as `find_source` does; where there is none it is said what lies there."""
+    from ..sources.base import SourceError
+
+    try:
+        return find_source(root, options)
+    except SourceError as error:
+        raise SourceError(f"{error}{beside_unread(root)}") from None
 
 
 def find_source(root: Root, options: Options) -> Source:

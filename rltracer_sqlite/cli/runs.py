@@ -45,6 +45,9 @@ FOR_PEOPLE = ("success_path", "rule", "unscored_envs")  # what JSON does not hav
 def command(database: Path, remove: str | None, move: tuple[str, Root] | None, yes: bool, as_json: bool) -> None:
     """List the runs of DATABASE: name, trajectories, how complete it is, pass rate and mean reward, and folder.
 
+    DATABASE may be a folder: then every place below it that holds something is listed, with how many files it holds,
+    their steps, and which system's they are by their names, as far as these tell it.
+
     Pass rate and mean reward are those of train, or where a run has none of it of its first split, over all its steps.
 
     --remove deletes every row of a run, and its full text; numbers of trajectories are never used again. --move is for
@@ -54,6 +57,7 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
     \b
     Examples:
       rltracer runs run.sqlite
+      rltracer runs /data/runs
       rltracer runs run.sqlite --move my-run /archive/my-run
       rltracer runs run.sqlite --remove my-run
     """
@@ -65,6 +69,8 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
         remove_run(database, remove, yes)
     elif move is not None:
         move_run(database, *move)
+    elif database.is_dir():
+        _list_folder(database, as_json)
     else:
         _list(database, as_json)
 
@@ -89,6 +95,25 @@ def _list(database: Path, as_json: bool) -> None:
         click.echo(f"     {in_line(run['root'])}")  # whole, since it is copied
     if any(problem_words(row) or file_words(row) for row in states.values()):
         click.echo(f"  rltracer inspect {quote(str(database))} --problems")
+
+
+def _list_folder(folder: Path, as_json: bool) -> None:
+    """List what lies below a folder."""
+    from ..browse.find import find_runs
+    from ..browse.listing import place_facts, place_lines
+
+    found = find_runs(folder)
+    if as_json:
+        for run in found.runs:
+            click.echo(json_line(place_facts(run)))
+        return
+    say(f"{folder}: {plural(len(found.runs), 'place')} with files of runs, by their names")
+    for line in place_lines(found.runs):
+        say(line)
+    if not found.is_all:
+        say(f"Only the first {plural(found.files, 'file')} were looked at.", err=True)
+    if any(not run.unread for run in found.runs):
+        click.echo(f"  rltracer serve --browse-root {quote(str(folder))}")
 
 
 def _facts(connection: sqlite3.Connection, among: Among) -> list[dict[str, Any]]:

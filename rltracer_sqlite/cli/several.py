@@ -81,13 +81,48 @@ def refuse_several(root: Root, otherwise: str = "", takes_several: bool = True, 
     """
     from ..sources.base import SourceError
 
-    if not (found := runs_below(root, folders)):
+    if not isinstance(root, Path) or not (found := runs_below(root, folders)):
         return
     each = _each(root, found) if takes_several else "one of them"
+    count, below = places(root)
     raise SourceError(
-        f"The folder {root} is no run, and holds {len(found):,} of them: {listed(found)}. Give {each} instead, or "
+        f"The folder {root} is no run, and holds {count:,} of them: {below}. Give {each} instead, or "
         f"look at all of them with: rltracer serve --browse-root {quote(str(root))}{otherwise}"
     )
+
+
+def places(root: Path) -> tuple[int, str]:
+    """Return how many runs a folder of this machine holds, and in words every place in it that holds something."""
+    from ..browse.find import find_runs
+    from ..browse.listing import places_in_words
+
+    runs = find_runs(root).runs
+    read, unread = [run for run in runs if not run.unread], [run for run in runs if run.unread]
+    told = [places_in_words(root, read)] if read else []
+    told += [f"what this version does not read yet: {places_in_words(root, unread)}"] if unread else []
+    return len(read), "; ".join(told)
+
+
+def beside_unread(root: Root) -> str:
+    """Return a sentence on what a folder holds that this version does not read yet; "" for a file or where it is none.
+
+    Why nothing is read there has been said of one file.
+    """
+    from ..browse.find import HERE, find_runs
+    from ..browse.listing import places_in_words
+    from ..sources.base import SourceError
+
+    if not isinstance(root, Path) or not root.is_dir():
+        return ""
+    try:
+        unread = [run for run in find_runs(root).runs if run.unread]
+    except SourceError:
+        return ""
+    if sum(run.files for run in unread) < 2:
+        return ""
+    if [run.path for run in unread] == [HERE]:
+        return f" The folder holds {unread[0].files:,} files of this kind."
+    return f" The folder holds {places_in_words(root, unread)}."
 
 
 def runs_below(root: Root, folders: Alike | None = None) -> list[str]:
@@ -153,10 +188,9 @@ def refuse_mixed(root: Root, source: Source) -> None:
     systems = _systems(root)
     if len(set(systems.values())) < 2:
         return
-    named = [f"{name} ({system})" for name, system in systems.items()]
     folder = quote(str(root))
     raise SourceError(
-        f"The folder {root} holds runs of several systems: {listed(named)}. Give {folder}/* instead, or "
+        f"The folder {root} holds runs of several systems: {places(root)[1]}. Give {folder}/* instead, or "
         f"look at all of them with: rltracer serve --browse-root {folder}. With --name what {source.name} reads is one "
         "run."
     )

@@ -29,7 +29,7 @@ UNREAD: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rollouts of slime or miles", re.compile(r"(?:^|/)rollout_data/(?:eval_)?\d+\.pt$")),
     (
         "trials of Harbor",
-        re.compile(r"(?:^|/)(?:[^/]+/agent/trajectory\.json|[^/]+__[A-Za-z0-9]{7}/(?:config|result)\.json)$"),
+        re.compile(r"(?:^|/)(?:[^/]+/agent/trajectory\.json|[^/]+__[A-Za-z0-9]{5,12}/(?:config|result)\.json)$"),
     ),
     ("tables of W&B", re.compile(r"(?:^|/)files/media/table/(?:[^/]+/)*[^/]+\.table\.json$")),
     ("rollout summaries of the Tinker cookbook", re.compile(r"(?:^|/)[^/]+_rollout_summaries\.jsonl$")),

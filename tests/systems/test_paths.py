@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rltracer_sqlite.browse.find import run_of
+from rltracer_sqlite.browse.find import place_of
 from rltracer_sqlite.export.write import ExportError, refuse_target
 from rltracer_sqlite.sources.files import is_name_inside
 from rltracer_sqlite.sources.prime_rl.layout import shard_of
@@ -80,7 +80,7 @@ def test_a_layout_is_known_below_a_drive() -> None:
     )  # fmt: skip
     inside = WindowsFolder("D:\\runs\\one\\rollouts\\step_3")
     assert shard_of(inside, "train/all/traces.jsonl").step == 3  # type: ignore[arg-type]
-    assert run_of(WindowsFolder("D:\\runs"), "one/rollouts/step_3/train/all/traces.jsonl")[0] == "one"  # type: ignore[arg-type]
+    assert place_of(WindowsFolder("D:\\runs"), "one/rollouts/step_3/train/all/traces.jsonl").folder == "one"  # type: ignore[arg-type]
 
 
 def test_shard_paths_have_forward_slashes(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from .mapping import ENDINGS
 from .recognise import sample
 from .sqlite import DAMAGED, connect
 
+TRACKIO = "traces of trackio"
 FILES = 200  # looked at before nothing more is said of a folder
 HEAD = 1 << 16
 UNREADABLE = (zipfile.BadZipFile, SourceError, OSError, ValueError, NotImplementedError, RuntimeError, KeyError)
@@ -38,6 +39,11 @@ def refusal(root: Root) -> str | None:
         if said := _aside(file) or _needs(file):
             return said
     return None
+
+
+def is_trackio(root: Root, path: str) -> bool:
+    """Say whether a SQLite file of this machine holds traces of trackio."""
+    return _trackio(_File(root, path)) is not None
 
 
 class _File:
@@ -123,7 +129,7 @@ def _trackio(file: _File) -> str | None:
             columns = {row[0] for row in connection.execute("select name from pragma_table_info('traces')")}
     except (*DAMAGED, SourceError):
         return None
-    return "traces of trackio" if {"messages", "metadata", "run_name", "trace_index"} <= columns else None
+    return TRACKIO if {"messages", "metadata", "run_name", "trace_index"} <= columns else None
 
 
 def _tinker(file: _File) -> str | None:
