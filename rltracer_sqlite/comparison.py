@@ -31,7 +31,7 @@ DERIVED = f"A derived advantage is {DERIVED_FROM}."
 WORD = 40  # characters that the parting of two texts is moved back, at most, to stand between words
 DIGITS, ALL_DIGITS = 4, 17  # significant ones of a fraction, and so many that no two numbers look the same
 ROUNDING = 1e-12  # the relative difference that the order of a sum can make
-LAST_VERSION = "metric_tail_version"  # column of the policy's version that sampled the last tokens, where it is known
+LAST_VERSION = "info_tail_version"  # column of the policy's version that sampled the last tokens, where it is known
 
 Signature = tuple[Any, ...]
 Figure = Callable[[float, int], "str | None"]  # how a number is said with so many significant digits of a fraction

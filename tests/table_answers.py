@@ -31,8 +31,10 @@ def verl(root: Path) -> list[Row]:
     write_lines(root / "val" / "0.jsonl", {**common, "output": BAD, "score": 0.0, "step": 0, "reward": 0.0})
     return [
         Row(BAD_SPLIT, 0.0, 0, "eval", "stripped", {"group_id": None}),
-        Row(GOOD_SPLIT, 1.0, 3, "train", "stripped", {"group_id": "a_b", "values": {"acc": 1.0, "uid": "a_b_0_0"}}),
-        Row(BAD_SPLIT, 0.0, 3, "train", "stripped", {"values": {"acc": 0.0, "uid": "a_b_1_0"}}),
+        Row(
+            GOOD_SPLIT, 1.0, 3, "train", "stripped", {"group_id": "a_b", "values": {"acc": 1.0, "info.uid": "a_b_0_0"}}
+        ),
+        Row(BAD_SPLIT, 0.0, 3, "train", "stripped", {"values": {"acc": 0.0, "info.uid": "a_b_1_0"}}),
     ]
 
 
@@ -89,7 +91,13 @@ def skyrl(root: Path) -> list[Row]:
     }
     write_lines(folder / "d.jsonl", row, {**row, "output_response": BAD, "score": 0.0, "stop_reason": "stop"})
     write_lines(folder / "aggregated_results.jsonl", {"eval/all/avg_score": 1.0})
-    facts = {"env": "math", "data_idx": 3, "stop_condition": "length", "truncated": 1, "values": {"data_source": "d"}}
+    facts = {
+        "env": "math",
+        "data_idx": 3,
+        "stop_condition": "length",
+        "truncated": 1,
+        "values": {"info.data_source": "d"},
+    }
     stopped = {"stop_condition": "stop", "truncated": 0}
     return [
         Row(GOOD_SPLIT, 1.0, 8, "eval", "rendered", facts),

@@ -79,6 +79,7 @@ def _facts_of_index(row: dict[str, Any]) -> dict[str, Any]:
         **{name: row[name] for name in ("id", "uid", "step", "split", "reward", "advantage", "env")},
         "rewards": {},
         "metrics": {name.removeprefix("metric_"): value for name, value in numbers.items() if value is not None},
+        "info": {n.removeprefix("info_"): v for n, v in row.items() if n.startswith("info_") and v is not None},
         "completion": {name: row[name] for name in ("stop_condition", "truncated")},
         "errors": [{"type": row["error_type"]}] if row["error_type"] else [],
         "locator": {"path": row["shard_file"], **{name: row[name] for name in PLACE}},
@@ -128,6 +129,7 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
         metrics = ((name, _value(value)) for name, value in flat(facts["metrics"]))
         told = (f"{name} {value if is_full else shortened(value, LONGEST_METRIC)}" for name, value in metrics)
         yield "  " + in_line(", ".join(told))
+    yield from _info(facts)
     if facts.get("tools"):
         yield f"tools called: {in_line(', '.join(facts['tools']))}"
     done = facts["completion"]
@@ -139,6 +141,18 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
     # The first and the last byte, as on the trajectory's page.
     last = place["byte_offset"] + place["byte_length"] - 1
     yield f"{place['path']}{' ' if number else ''}{number} · bytes {place['byte_offset']:,} – {last:,}"
+
+
+def _info(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what a record says of itself, apart from the advantage, which has been told."""
+    recorded = flat(facts.get("info") or {})
+    told = [
+        f"{name} {shortened(_value(value), LONGEST_METRIC)}"
+        for name, value in recorded
+        if (name, value) != ("advantage", facts["advantage"])
+    ]
+    if told:
+        yield "info: " + in_line(", ".join(told))
 
 
 def _error(error: Any) -> str:

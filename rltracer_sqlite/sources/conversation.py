@@ -86,6 +86,7 @@ def trajectory_of(
 def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[str, Any]:
     """Return `Trajectory.metadata` with the keys that every source has. A value that is not recorded is None."""
     named = {path: value for path, value in entry.values.items() if path.startswith("rewards.")}
+    info = {path: value for path, value in entry.values.items() if path.startswith("info.") and value is not None}
     return {
         "uid": locator.uid,
         "env": entry.env,
@@ -96,8 +97,12 @@ def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[st
             path.removeprefix("rewards.").removesuffix(".score"): {"score": value, "weight": 1.0}
             for path, value in named.items()
         },
-        "metrics": {path: value for path, value in entry.values.items() if path not in named and value is not None},
-        "info": {},
+        "metrics": {
+            path: value
+            for path, value in entry.values.items()
+            if path not in named and path not in info and value is not None
+        },
+        "info": {path.removeprefix("info."): value for path, value in info.items()},
         "advantage": entry.advantage,
         "logprobs": None,
         "tool_calls": entry.tool_calls,

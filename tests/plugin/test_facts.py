@@ -72,8 +72,8 @@ def test_times_and_empty_texts_are_said(name, value, shown):
 
 
 def test_a_span_of_policy_versions_is_told():
-    assert facts(sections(row(policy_version=0, metric_tail_version=1.0), {}), "Training")["policy version"] == "0 – 1"
-    assert facts(sections(row(policy_version=1, metric_tail_version=1.0), {}), "Training")["policy version"] == "1"
+    assert facts(sections(row(policy_version=0, info_tail_version=1.0), {}), "Training")["policy version"] == "0 – 1"
+    assert facts(sections(row(policy_version=1, info_tail_version=1.0), {}), "Training")["policy version"] == "1"
 
 
 def test_nested_values_are_flat_and_bounded():

@@ -10,7 +10,8 @@ from ...tokens.templates import TOKEN_IDS, UNTOLD, Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
 from ..conversation import entry_of, short_text
-from ..values import MAX_TEXT, add_values, flag, number, reward_path, short
+from ..values import MAX_TEXT, add_values, flag, number, reward_path, short, value_path
+from .column_paths import is_inside
 from .content import conversation_of
 from .mapping import SPLITS, TRUNCATED, Shape, Variant
 from .outputs import as_output
@@ -183,6 +184,9 @@ def _add_other_values(entry: Entry, values: RoleValues) -> None:
     inside = tuple(f"{name}." for name in used if "." in name)
     for path in [path for path in entry.values if path in used or path.startswith(inside)]:
         del entry.values[path]
+    for path in [path for path in entry.values if shape.info and is_inside(path, shape.info)]:
+        if (named := value_path("info", path)) is not None:
+            entry.values.setdefault(named, entry.values.pop(path))
 
 
 def _fill_from_tokens(entry: Entry, tokens: TokenNumbers | None, values: RoleValues) -> None:

@@ -121,6 +121,7 @@ class Shape:
     explode: tuple[str, ...] = ()  # lists of one row that hold one value per trajectory
     variants: tuple[Variant, ...] = ()
     skipped: frozenset[str] = frozenset()  # columns that give no values
+    info: tuple[str, ...] = ()  # columns that say which row it is, or how it was made, and measure nothing
     python_booleans: bool = False  # the texts "True" and "False" are booleans that a writer made into text
 
     @property

@@ -27,7 +27,8 @@ from .toml_keys import Checked, Keys, shown_value
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 SHAPE_KEYS = (
-    "name", "layout", "has", "lacks", "explode", "skip", "python_booleans", "content", "columns", "rewards", "variant",
+    "name", "layout", "has", "lacks", "explode", "skip", "info", "python_booleans", "content", "columns", "rewards",
+    "variant",
 )  # fmt: skip
 CONTENT_KEYS = (
     "kind", "messages", "prompt", "completion", "instructions", "segments", "role", "text", "reasoning", "roles",
@@ -117,6 +118,7 @@ class _Reading(Checked):
             explode=explode,
             variants=tuple(self.variant(one, (*at, "variant", n)) for n, one in enumerate(variants)),
             skipped=frozenset(self.texts(value, "skip", at)),
+            info=self.texts(value, "info", at),
             python_booleans=self.flag(value, "python_booleans", at),
         )
 
