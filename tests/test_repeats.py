@@ -163,7 +163,7 @@ def test_a_copy_whose_other_record_goes_is_counted_and_repeats_nothing(run: Path
 
 def test_rows_that_repeat_the_file_before_are_read(tmp_path: Path, database: Path) -> None:
     pytest.importorskip("pyarrow")
-    made = [{"prompt": CONTEXT, "completion": [message("assistant", str(n))], "r": 1.0} for n in range(4)]
+    made = [{"prompt": CONTEXT, "completion": [message("assistant", f"{n} " * 30)], "r": 1.0} for n in range(4)]
     others = [{"prompt": CONTEXT, "completion": [message("assistant", "other")], "r": 1.0}]
     for step, held in ((10, made), (20, made), (30, others)):
         write_parquet(tmp_path / "run" / f"completions_{step:05}.parquet", [{"step": step, **one} for one in held])

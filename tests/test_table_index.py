@@ -81,7 +81,12 @@ def test_named_rewards_and_values_are_columns(tmp_path: Path) -> None:
 def test_rows_that_files_repeat_are_counted_once_and_told(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     made: list[dict[str, Any]] = [
-        {"step": 1, "prompt": CONTEXT, "completion": [{"role": "assistant", "content": str(n)}], "r": 1.0}
+        {
+            "step": 1,
+            "prompt": CONTEXT,
+            "completion": [{"role": "assistant", "content": f"{n}, as said before. " * 3}],
+            "r": 1.0,
+        }
         for n in range(4)
     ]
     later = [{**row, "step": 2} for row in made]

@@ -1,35 +1,123 @@
 """Rows that a file repeats from the end of the file before it.
 
-TRL logs a queue of the last rows that it does not empty, so consecutive files overlap (GRPOTrainer.log). Rows
-elsewhere that happen to be equal are different samples: only the end of one file and the beginning of the next count.
+TRL logs a queue of the last rows that it does not empty, so consecutive files overlap (GRPOTrainer.log). Rows that
+happen to be equal are different samples: a policy that has collapsed, or answers in a word, writes the same rows anew
+where the same prompts come again. So only the end of one file and the beginning of the next count, in a queue that does
+not shrink, and only rows that chance would not write twice.
 """
 
 from __future__ import annotations
 
-from ..base import SourceError
+from collections import Counter
+from collections.abc import Sequence
+from math import log2
+from typing import NamedTuple
+
+from ...amounts import plural
+from ..base import OF_THE_FILE_BEFORE, Problem, SourceError
 from ..files import open_shard
 from ..parquet_file import ParquetError
 from ..places import Root
-from .mapping import Mapping
+from .mapping import Mapping, Role
 from .parquet import parquet_rows
-from .rows import encoded
+from .rows import Row, encoded
+
+LONG_ANSWER = 50  # bytes of JSON; a policy that writes several such answers to a prompt does not write them all again
+LEAST_BITS = 20  # below one in a million
 
 
-def repeated_rows(root: Root, path: str, before: str, mapping: Mapping) -> int:
-    """Return how many rows at the beginning of a Parquet shard repeat the last rows of the shard `before`."""
-    steps = {column for shape in mapping.shapes if "step" in shape.roles for column in shape.roles["step"].columns}
+class Overlap(NamedTuple):
+    """How many rows at the beginning of a shard are equal to the last ones of the shard before, and if they are those.
+
+    Where `is_sure` is false they may be other samples with the same words.
+    """
+
+    rows: int = 0
+    is_sure: bool = False
+
+
+class Repeated(Problem, gc=False):
+    """That rows are counted once although two files have them."""
+
+    rows: int = 0
+
+
+class Compared(NamedTuple):
+    """What is compared of a row: all of it but its step; with its prompt and its answer."""
+
+    whole: bytes
+    prompt: bytes
+    answer: bytes
+
+
+def overlap(root: Root, path: str, before: str, mapping: Mapping) -> Overlap:
+    """Return which rows at the beginning of a Parquet shard are the last rows of the shard `before`."""
     try:
-        earlier, later = _rows(root, before, steps), _rows(root, path, steps)
+        earlier, later = _rows(root, before, mapping), _rows(root, path, mapping)
     except (ParquetError, SourceError, OSError):
-        return 0
-    for length in range(min(len(earlier), len(later)), 0, -1):
-        if earlier[-length:] == later[:length]:
-            # A single equal row may be chance; a whole file is not.
-            return length if length == len(later) or len(set(later[:length])) > 1 else 0
-    return 0
+        return Overlap()
+    if len(later) < len(earlier):  # a queue does not shrink: these are files of different runs
+        return Overlap()
+    lengths = [length for length in range(1, len(earlier) + 1) if earlier[-length:] == later[:length]]
+    sure = next((length for length in lengths if _is_no_chance(later[:length], earlier + later[length:])), 0)
+    # A single equal row says nothing, unless it is a whole file.
+    longest = lengths[-1] if lengths and (lengths[-1] > 1 or len(earlier) == 1) else 0
+    return Overlap(sure, True) if sure else Overlap(longest)
 
 
-def _rows(root: Root, path: str, left_out: set[str]) -> list[bytes]:
+def _is_no_chance(rows: Sequence[Compared], written: Sequence[Compared]) -> bool:
+    """Say whether a policy would hardly write these rows twice, judged by how different its answers to a prompt are.
+
+    `written` is all that it has written, with these rows once.
+    """
+    if len(set(rows)) < 2:
+        return False
+    bits = 0.0
+    for prompt in {row.prompt for row in rows}:
+        answers = Counter(row.answer for row in rows if row.prompt == prompt)
+        count = answers.total()
+        bits += sum(-times * log2(times / count) for times in answers.values())
+        if len(answers) > 1 and min(map(len, answers)) >= LONG_ANSWER:
+            said = Counter(row.answer for row in written if row.prompt == prompt)
+            if len(said) == said.total():
+                return True
+    return bits >= LEAST_BITS
+
+
+def told_overlap(found: Overlap, size: int, before: str) -> Problem:
+    """Return what is said of rows that are equal to those of the file before."""
+    repeat, are = ("repeats", "is") if found.rows == 1 else ("repeat", "are")
+    rows, name = f"{plural(found.rows, 'row')} from here on", before[:200]
+    if found.is_sure:
+        return Repeated(
+            1, 0, size, f"{rows} {repeat} the end of {name}{OF_THE_FILE_BEFORE.format(are=are)}", found.rows
+        )
+    equal = "equals the last one" if found.rows == 1 else "equal the last ones"
+    return Problem(
+        1, 0, size,
+        f"{rows} {equal} of {name}, logged again or sampled anew, which such short or like answers do not tell: each "
+        "is counted",
+    )  # fmt: skip
+
+
+def _rows(root: Root, path: str, mapping: Mapping) -> list[Compared]:
+    steps = _columns([shape.roles.get("step") for shape in mapping.shapes])
+    prompts = _columns([shape.content.prompt for shape in mapping.shapes])
+    answers = _columns([shape.content.completion for shape in mapping.shapes])
     with open_shard(root, path) as reader:
-        rows = parquet_rows(reader, path)
-        return [encoded({name: cell for name, cell in row.cells.items() if name not in left_out}) for row in rows]
+        return [
+            Compared(
+                encoded({name: cell for name, cell in row.cells.items() if name not in steps}),
+                _part(row, prompts),
+                _part(row, answers),
+            )
+            for row in parquet_rows(reader, path)
+        ]
+
+
+def _columns(roles: Sequence[Role | None]) -> set[str]:
+    return {column for role in roles if role for column in role.columns}
+
+
+def _part(row: Row, columns: set[str]) -> bytes:
+    return encoded({name: cell for name, cell in row.cells.items() if name in columns})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...amounts import plural
 from ...tokens.tokenizer import TextTokenizer
-from ..base import OF_THE_FILE_BEFORE, Position, Problem, Shard
+from ..base import Position, Problem, Shard
 from ..files import LFS_POINTER, MAX_RECORD_BYTES, open_shard, refuse_pointer
 from ..lines import Tail, complete_lines, lines_before
 from ..parquet_file import ParquetError
@@ -19,7 +18,7 @@ from .mapping import Mapping
 from .outputs import Output
 from .parquet import parquet_rows
 from .records import RecordReader
-from .repeats import repeated_rows
+from .repeats import Overlap, overlap, told_overlap
 from .rollouts import MOST_OUTPUTS, Told, told_before
 from .rows import BOM, Row, read_object
 from .sqlite import sqlite_rows
@@ -42,11 +41,11 @@ def table_findings(
         yield from scan.sqlite(root, shard.path, mapping.table)
         return
     before = shard.beside[-1] if shard.beside else ""
-    repeated = repeated_rows(root, shard.path, before, mapping) if before else 0
+    found = overlap(root, shard.path, before, mapping) if before else Overlap()
     with open_shard(root, shard.path) as reader:
         if shard.layout == "parquet":
             refuse_pointer(reader.pread(len(LFS_POINTER), 0))
-            yield from scan.parquet(reader, shard.path, repeated, before)
+            yield from scan.parquet(reader, shard.path, found, before)
         elif shard.layout == "json" and is_array(reader):
             yield from scan.array(reader)
         else:
@@ -117,8 +116,8 @@ class _Scan:
                 yield Problem(number, *place, f"an element larger than {MAX_RECORD_BYTES >> 20:,} MiB")
         yield Position(reader.size(), number)
 
-    def parquet(self, reader: ByteReader, name: str, repeated: int, before: str) -> Iterator[Finding]:
-        size, number = reader.size(), 0
+    def parquet(self, reader: ByteReader, name: str, found: Overlap, before: str) -> Iterator[Finding]:
+        size, number, repeated = reader.size(), 0, found.rows if found.is_sure else 0
         try:
             for row in parquet_rows(reader, name):
                 number += 1
@@ -127,10 +126,8 @@ class _Scan:
                     yield Read(number, 0, self.records.fitted)
         except ParquetError as error:
             yield Problem(number + 1, 0, size, f"not readable from row {number + 1:,} on: {error}")
-        if repeated:
-            repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
-            rows = f"{plural(repeated, 'row')} from here on {repeat} the end of {before[:200]}"
-            yield Problem(1, 0, size, rows + OF_THE_FILE_BEFORE.format(are=are))
+        if found.rows:
+            yield told_overlap(found, size, before)
         yield Position(size, number)
 
     def sqlite(self, root: Root, path: str, table: str | None) -> Iterator[Finding]:

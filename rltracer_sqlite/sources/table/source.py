@@ -33,6 +33,7 @@ class TableSource:
         self.mapping, self.tokenizer, self.others, self.is_own = mapping, tokenizer, others, is_own
         self._root: Root | None = None
         self._several = 0  # rollouts of several outputs, since shards were listed
+        self._repeated: list[int] = []  # rows that each file repeats, since then
         self.name = mapping.name
         self.step_kind = mapping.step_kind
 
@@ -51,7 +52,7 @@ class TableSource:
 
         Raises SourceError where a person's own mapping accepts none.
         """
-        self._several = 0
+        self._several, self._repeated = 0, []
         if not self.is_own:
             return find_tables(root, self.mapping)
         from .check import nothing_fits
@@ -73,6 +74,9 @@ class TableSource:
         told = (
             [f"{count} of several outputs {are} counted once, with a branch for each output"] if self._several else []
         )
+        if self._repeated:
+            rows, files = plural(sum(self._repeated), "row"), plural(len(self._repeated), "file")
+            told.append(f"{rows} of {files} that stand at the end of the file before are counted once")
         return [*told, *(check_mapping(self._root, self.mapping) if self._root else [])]
 
     def scan(self, root: Root, shard: Shard, start: Position = START) -> Iterator[Scanned]:
@@ -96,11 +100,20 @@ class TableSource:
 
         if self.mapping.has_outputs:
             found = self._counted(whole_rollouts(shard, found))
-        return joined_records(start, found, {aside.says for aside in self.mapping.asides})
+        told = joined_records(start, found, {aside.says for aside in self.mapping.asides})
+        return self._without_repeated(told) if self.mapping.repeats else told
 
     def _counted(self, found: Iterable[Any]) -> Iterator[Any]:
         for one in found:
             self._several += isinstance(one, Entry) and one.branches > 1
+            yield one
+
+    def _without_repeated(self, found: Iterable[Scanned]) -> Iterator[Scanned]:
+        from .repeats import Repeated
+
+        for one in found:
+            if isinstance(one, Repeated):
+                self._repeated.append(one.rows)
             yield one
 
     def load(self, root: Root, locators: Sequence[Locator]) -> Trajectory:
