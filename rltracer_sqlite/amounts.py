@@ -44,8 +44,12 @@ def exactly(number: float) -> str:
 
 def ranges(steps: Iterable[int]) -> str:
     """Return steps as people write them, such as 1–8, 10; of very many ranges the first and the last."""
-    told = ("…" if one is None else "–".join(dict.fromkeys(map(str, one))) for one in few(in_ranges(steps)))
-    return ", ".join(told)
+    return ranges_in_words(in_ranges(steps))
+
+
+def ranges_in_words(found: Sequence[Range]) -> str:
+    """Return ranges of numbers as people write them, of very many the first and the last."""
+    return ", ".join("…" if one is None else "–".join(dict.fromkeys(map(str, one))) for one in few(found))
 
 
 def in_ranges(steps: Iterable[int]) -> list[Range]:

@@ -128,6 +128,39 @@ def test_outputs_that_come_later_belong_to_the_rollout_before_them(newline: bool
         assert dump(database) == dump(tmp_path / f"{len(lines)}.sqlite")
 
 
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((0, 5), "outputs 1–4 of its rollout are missing between the others"),
+        ((0, 1, 3), "output 2 of its rollout is missing between the others"),
+        ((4, 0, 2), "outputs 1, 3 of its rollout are missing between the others"),
+        ((0, 999_999_999), "outputs 1–999999998 of its rollout are missing between the others"),
+        ((2, 0, 1), None),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one by one"])
+def test_outputs_that_are_missing_between_others_are_told(
+    parts: tuple[int, ...], said: str | None, at_once: bool, tmp_path: Path
+) -> None:
+    file, database = tmp_path / "run/1.jsonl", tmp_path / "x.sqlite"
+    lines = [output(7, 0), *(output(1, part, 1.0) for part in parts), output(8, 0)]
+    if not at_once and parts == tuple(sorted(parts)):
+        for count in range(1, len(lines)):
+            write_lines(file, *lines[:count])
+            index(database, tmp_path / "run")
+    write_lines(file, *lines)
+    index(database, tmp_path / "run")
+    assert rows(database, "select branches, reward from trajectories order by line") == [
+        (1, 0),
+        (len(parts), 1),
+        (1, 0),
+    ]
+    assert rows(database, "select line, reason from problems") == ([(2, f"read in part: {said}")] if said else [])
+    remarks = loaded(tmp_path / "run", database, 2).metadata["remarks"]
+    assert [one for one in remarks if "missing" in one] == ([said] if said else [])
+
+
 def test_a_position_is_never_between_two_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rltracer_sqlite.sources.table.joined.COMMIT_RECORDS", 1)
     write_lines(tmp_path / "1.jsonl", *ROLLOUTS)

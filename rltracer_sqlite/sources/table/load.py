@@ -17,7 +17,7 @@ from ..readers import ByteReader
 from ..values import logprob_summary
 from .entries import Place, Reading, read_row, read_words
 from .mapping import Mapping, Shape
-from .outputs import Output, one_rollout
+from .outputs import Output, gap_words, gaps, one_rollout
 from .parquet import NumberedRows
 from .rollouts import LINES
 from .rows import BOM, Row, RowError, expand, read_object
@@ -125,7 +125,9 @@ def _load(locator: Locator, records: RecordCache, tokenizer: TextTokenizer | Non
         raise _changed(locator, "another record")
     entry = one_rollout(list(outputs.values()))
     read.sort(key=lambda one: outputs[id(one[1].entry)].number)
-    trajectory = _trajectory(locator, record, read, entry, [SEVERAL.format(count=len(read))])
+    missing = gaps(outputs.values())
+    remarks = [SEVERAL.format(count=len(read)), *([gap_words(missing)] if missing else [])]
+    trajectory = _trajectory(locator, record, read, entry, remarks)
     trajectory.metadata["outputs"] = len(read)
     return replace(trajectory, record={**trajectory.record, "outputs": [row.record() for row, _ in read]})
 

@@ -10,9 +10,10 @@ it is counted once, with the prompt of its first output and the reward of its la
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
+from ...amounts import Range, ranges_in_words
 from ...tool_names import kept_names, names_json, names_of
 from ..base import SAME_PROMPT, Entry
 from .mapping import Shape
@@ -70,6 +71,19 @@ def one_rollout(outputs: Sequence[Output]) -> Entry:
     entry.started_at = ordered[0].started_at
     entry.logprob_mean = None  # of how many tokens the mean of each is, is not kept
     return entry
+
+
+def gaps(outputs: Iterable[Output]) -> list[Range]:
+    """Return which outputs are missing between those that are there: the first and the last of each gap."""
+    numbers = sorted({output.number for output in outputs})
+    return [(one + 1, other - 1) for one, other in pairwise(numbers) if other - one > 1]
+
+
+def gap_words(missing: Sequence[Range]) -> str:
+    """Return that outputs of a rollout are missing between those that are there."""
+    is_one = len(missing) == 1 and missing[0][0] == missing[0][1]
+    which = f"output{'' if is_one else 's'} {ranges_in_words(missing)}"
+    return f"{which} of its rollout {'is' if is_one else 'are'} missing between the others"
 
 
 def in_order(outputs: Iterable[Output]) -> list[Output]:

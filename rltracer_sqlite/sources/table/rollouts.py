@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from ..base import Problem, Shard
 from ..files import MAX_RECORD_BYTES
 from .joined import Finding, Read, Remark
-from .outputs import Output, one_rollout
+from .outputs import Output, gap_words, gaps, one_rollout
 
 LINES = "lines"  # the layout of files whose lines are records
 MOST_OUTPUTS = 1000  # of one rollout
@@ -79,5 +79,8 @@ def _rollout(outputs: list[Output], behind: list[Finding]) -> Iterator[Finding]:
         yield entry
         if min(output.number for output in outputs) > 0 and not isinstance(outputs[0], Told):
             yield Remark(entry.line, entry.byte_offset, entry.byte_length, APART)
+        known = gaps(output for output in outputs if isinstance(output, Told))
+        if missing := [gap for gap in gaps(outputs) if gap not in known]:
+            yield Remark(entry.line, entry.byte_offset, entry.byte_length, gap_words(missing))
     last = next((one for one in reversed(behind) if isinstance(one, Read)), None)
     yield from (one for one in behind if one is last or not isinstance(one, Read))
