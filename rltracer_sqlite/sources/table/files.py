@@ -38,7 +38,7 @@ def candidates(root: Root, mapping: Mapping, most: int | None = None) -> Iterato
 def _found(root: Root, mapping: Mapping, most: int | None = None, with_others: bool = True) -> Iterator[Shard]:
     """Yield the files whose names a mapping accepts; with the others also those that are left aside as it does not.
 
-    With them is a folder that cannot be listed: opening it will fail, and say why.
+    With them is a folder that cannot be listed, or is in the place of a file: opening it will fail, and say why.
     """
     base = base_folder(root)
     if root.is_file():
@@ -55,10 +55,16 @@ def _found(root: Root, mapping: Mapping, most: int | None = None, with_others: b
         if what in (FILE, LINK):
             shard = shard_of(base, file, mapping) or (other_shard(file, mapping.name) if with_others else None)
         else:
-            shard = _shard(file) if what == CLOSED and with_others else None
+            shard = _unreadable(base, file, what, mapping) if with_others else None
         if shard is not None and shard.path not in seen:
             seen.add(shard.path)
             yield shard
+
+
+def _unreadable(base: Root, folder: str, what: str, mapping: Mapping) -> Shard | None:
+    if what == CLOSED:
+        return _shard(folder)
+    return None if mapping.generic or not mapping.paths else shard_of(base, folder, mapping)
 
 
 def shard_of(base: Root, file: str, mapping: Mapping) -> Shard | None:
