@@ -12,7 +12,7 @@ from tests.commands import indexed, rltracer
 from tests.indexing import rows
 from tests.layouts import corpora
 from tests.table_answers import verl
-from tests.table_rows import write_lines
+from tests.table_rows import write_lines, write_parquet
 
 OTHER = (corpora() or Path("absent")) / "other"
 MAPPING = """
@@ -79,6 +79,16 @@ def test_verl_rows_have_their_uid_as_info_everywhere(tmp_path: Path) -> None:
     assert [line for line in shown if line in ("  acc 1", "info: uid a_b_0_0")] == ["  acc 1", "info: uid a_b_0_0"]
     (tmp_path / "run/rollouts/3.jsonl").unlink()
     assert "info: uid a_b_0_0" in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 2).stdout
+
+
+def test_numbers_that_only_tell_rows_apart_are_no_rewards(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    row = {"step": 1, "prompt": "6 * 7?", "completion": "42", "right": 1.0, "advantage": 0.5, "idx": 7, "seed": 3}
+    write_parquet(tmp_path / "run/completions_00001.parquet", [row])
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    assert rows(tmp_path / "x.sqlite", "select reward, reward_right, info_idx, info_seed from trajectories") == [
+        (1, 1, 7, 3)
+    ]
 
 
 @pytest.mark.skipif(not OTHER.is_dir(), reason="the corpora are not beside this repository")

@@ -12,7 +12,8 @@ from datasette.utils import tilde_encode
 
 from datasette_rltracer.browse_folder import browser_of
 from rltracer_sqlite.browse.process import safe_environment
-from tests.small_runs import write_step
+from tests.small_runs import touch, write_step
+from tests.table_samples import SAMPLES
 
 from .conftest import BROWSE, get
 from .html import links, words
@@ -81,6 +82,21 @@ async def test_a_step_without_a_trajectory_says_why_and_does_not_loop(browse, ru
     page = await get(other, address, 409)
     assert "http-equiv" not in page
     assert why in words(page)
+
+
+async def test_files_of_no_known_name_are_told_beside_those_that_are_read(browse, runs):
+    SAMPLES["ms-swift"][1](runs / "mixed")
+    touch(runs / "mixed", "extra.json", "more.csv")
+    datasette = browse()
+    listed = "files that tell no step by their names 3"
+    page = words(await get(datasette, f"{BROWSE}/mixed"))
+    assert listed in page
+    assert "not read 1 file is left aside: named as no file of ms-swift; to read" in page
+    assert "1 file is left aside: a kind of file that is not read; write it as JSON lines or as Parquet." in page
+    await get(datasette, f"{BROWSE}/mixed/none", 202)
+    assert browser_of(datasette).reader.wait(60)
+    page = words(await get(datasette, f"{BROWSE}/mixed"))
+    assert re.search(r"read: 2 records, .+ 1 file is left aside: named as no file of ms-swift; to read", page)
 
 
 async def test_a_step_whose_files_are_left_aside_says_why(browse, runs):
