@@ -303,8 +303,8 @@ def test_a_dry_run_knows_which_rollouts_are_in_no_pair(tmp_path: Path) -> None:
 def test_of_an_earlier_index_only_reading_tells_which_pairs_are_none(tmp_path: Path) -> None:
     pairs = ("export", pairs_of_several_outputs(tmp_path), "--mode", "preference", "--target", "2")
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection, connection:
-        connection.execute("alter table trajectories drop column metric_same_prompt")
-        connection.execute("delete from fields where path = 'outputs.same_prompt'")
+        connection.execute("alter table trajectories drop column info_outputs_same_prompt")
+        connection.execute("delete from fields where path = 'info.outputs.same_prompt'")
     assert "; where none does, the pair is left out when it is read" in rltracer(*pairs, "--dry-run").stderr
     done = rltracer(*pairs, "-o", tmp_path / "pairs.jsonl")
     assert done.returncode == 1

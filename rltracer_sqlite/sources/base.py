@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PACKED = ".zst"  # behind the path of a shard whose file is compressed
 # The path of a value that no record has: of a rollout of several outputs, whether its last one begins with the prompt
 # of its first (1) or with another (0).
-SAME_PROMPT = "outputs.same_prompt"
+SAME_PROMPT = "info.outputs.same_prompt"
 CHANGED = "{path} has changed since it was indexed: {what}. Index the run again."
 
 
