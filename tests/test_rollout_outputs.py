@@ -29,6 +29,7 @@ from tests.test_table_presets import locator, read
 GROUP = "0b0f2b1e-6a36-4f7e-9d56-0d7f0a4a0001"
 CORPUS = (corpora() or Path("absent")) / "other/verl/v1_0.9"
 APART = "read in part: outputs of its rollout that come before it are missing, or their lines do not stand beside its"
+AGAIN = "read in part: the same output of its rollout stands before it: both are counted"
 COUNTED = "select count(*), sum(success), sum(branches), sum(turns) from trajectories"
 MINE = """
 name = "mine"
@@ -189,23 +190,40 @@ def files(root: Path, *parts: Iterable[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "counted"),
+    ("parts", "counted", "told"),
     [
-        ([[output(0, 1), output(0, 2)]], (1, 2)),
-        ([[output(0, 0)], [output(0, 1)]], (2, 2)),
-        ([[output(0, 0), output(1, 0), output(0, 1)]], (3, 3)),
-        ([[output(0, 0), output(0, 1), output(0, 1)]], (2, 3)),
+        ([[output(0, 1), output(0, 2)]], (1, 2), APART),
+        ([[output(0, 0)], [output(0, 1)]], (2, 2), APART),
+        ([[output(0, 0), output(1, 0), output(0, 1)]], (3, 3), APART),
+        ([[output(0, 0), output(0, 1), output(0, 1)]], (2, 3), AGAIN),
+        ([[output(0, 0), output(0, 1), output(0, 0), output(0, 1)]], (2, 4), AGAIN),
     ],
-    ids=["the first is missing", "two files", "another between", "twice the same"],
+    ids=["the first is missing", "two files", "another between", "twice the same", "a rollout twice"],
 )
 def test_outputs_that_stand_apart_are_counted_by_themselves_and_told(
-    parts: list[list[dict[str, Any]]], counted: tuple[int, int], tmp_path: Path
+    parts: list[list[dict[str, Any]]], counted: tuple[int, int], told: str, tmp_path: Path
 ) -> None:
     files(tmp_path / "run", *parts)
     index(tmp_path / "x.sqlite", tmp_path / "run")
     assert rows(tmp_path / "x.sqlite", "select count(*), sum(branches) from trajectories") == [counted]
     ((reason,),) = rows(tmp_path / "x.sqlite", "select reason from problems")
-    assert reason.startswith(APART)
+    assert reason.startswith(told)
+
+
+def test_a_rollout_of_too_many_outputs_is_cut_at_the_same_places_when_it_grows(tmp_path: Path) -> None:
+    for count in (1200, 2100):
+        write_lines(tmp_path / "run/1.jsonl", *(output(0, part) for part in range(count)))
+        index(tmp_path / "x.sqlite", tmp_path / "run")
+    found = rows(tmp_path / "x.sqlite", "select line, branches from trajectories")
+    assert found == [(1, 1000), (1001, 1000), (2001, 100)]
+
+
+def test_sums_that_no_index_holds_are_not_recorded(tmp_path: Path) -> None:
+    made = [{"tokens": 2**62, "took": 1e308, "session": 1, "part": n, "score": 1} for n in range(2)]
+    write_lines(tmp_path / "x.jsonl", *({"input": "Why?", "output": f"so {n}", **row} for n, row in enumerate(made)))
+    index(tmp_path / "x.sqlite", tmp_path, source=mine('completion_tokens = "tokens"', 'seconds = "took"'))
+    found = rows(tmp_path / "x.sqlite", "select branches, completion_tokens, seconds from trajectories")
+    assert found == [(2, None, None)]
 
 
 def test_lines_that_say_nothing_or_need_leniency_part_no_rollout(tmp_path: Path) -> None:

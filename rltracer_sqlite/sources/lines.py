@@ -99,17 +99,18 @@ def line_start(reader: ByteReader, cut: int, stop: int | None = None) -> int | N
 def lines_before(reader: ByteReader, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, line) of the lines before `end`, where one ends, from the last one on."""
     at = end - 1 if end and reader.pread(1, end - 1) == b"\n" else end
-    kept = b""
+    kept, last = b"", 0  # the lines not yielded are kept[:last], which begins at `at`
     while end:
-        if (newline := kept.rfind(b"\n")) >= 0:
-            yield at + newline + 1, kept[newline + 1 :]
-            kept = kept[:newline]
+        if (newline := kept.rfind(b"\n", 0, last)) >= 0:
+            yield at + newline + 1, kept[newline + 1 : last]
+            last = newline
         elif at:
-            size = min(at, FINISH_BYTES)
+            size = min(at, max(FINISH_BYTES, last))  # twice as much each time: a line may be long
             at -= size
-            kept = reader.pread(size, at) + kept
+            kept = reader.pread(size, at) + kept[:last]
+            last = len(kept)
         else:
-            yield 0, kept
+            yield 0, kept[:last]
             return
 
 

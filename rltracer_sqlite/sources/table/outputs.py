@@ -16,6 +16,7 @@ from typing import TypeVar
 from ...amounts import Range, ranges_in_words
 from ...tool_names import kept_names, names_json, names_of
 from ..base import SAME_PROMPT, Entry
+from ..values import integer, number
 from .mapping import Shape
 from .roles import RoleValues
 
@@ -66,8 +67,8 @@ def one_rollout(outputs: Sequence[Output]) -> Entry:
         setattr(entry, name, sum(getattr(one, name) for one in ordered))
     entry.tool_calls = _sum(one.tool_calls for one in ordered)
     entry.tools = names_json(kept_names(chain.from_iterable(names_of(one.tools) for one in ordered)))
-    entry.completion_tokens = _sum(one.completion_tokens for one in ordered)
-    entry.seconds = _sum(one.seconds for one in ordered)
+    entry.completion_tokens = integer(_sum(one.completion_tokens for one in ordered))  # what SQLite can hold
+    entry.seconds = number(_sum(one.seconds for one in ordered))
     entry.started_at = ordered[0].started_at
     entry.logprob_mean = None  # of how many tokens the mean of each is, is not kept
     return entry

@@ -18,6 +18,7 @@ APART = (
     "outputs of its rollout that come before it are missing, or their lines do not stand beside its own: it is "
     "counted by itself"
 )
+AGAIN = "the same output of its rollout stands before it: both are counted, each in a trajectory of its own"
 
 
 class Told(Output, gc=False):
@@ -37,6 +38,7 @@ def whole_rollouts(shard: Shard, found: Iterable[Finding]) -> Iterator[Finding]:
     most = MOST_OUTPUTS if shard.layout == LINES else 1
     outputs: list[Output] = []
     behind: list[Finding] = []
+    again = False  # do they begin with an output that the rollout before them has?
     for one in found:
         if outputs and _belongs(one, outputs[-1]):
             if behind and isinstance(one, Read) and isinstance(behind[-1], Read):
@@ -44,13 +46,14 @@ def whole_rollouts(shard: Shard, found: Iterable[Finding]) -> Iterator[Finding]:
             behind.append(one)
             continue
         if not (isinstance(one, Output) and len(outputs) < most and _goes_on(outputs, one)):
-            yield from _rollout(outputs, behind)
+            yield from _rollout(outputs, behind, again)
+            again = isinstance(one, Output) and _stands_again(outputs, one)
             outputs, behind = [], []
         if isinstance(one, Output):
             outputs.append(one)
         else:
             yield one
-    yield from _rollout(outputs, behind)
+    yield from _rollout(outputs, behind, again)
 
 
 def _belongs(one: Finding, output: Output) -> bool:
@@ -61,11 +64,19 @@ def _belongs(one: Finding, output: Output) -> bool:
 
 
 def _goes_on(outputs: list[Output], one: Output) -> bool:
-    if not outputs or any(one.number == other.number for other in outputs):
+    if not outputs or _has_number(outputs, one):
         return False
     begun = outputs[0]
     length = one.byte_offset + one.byte_length - begun.byte_offset
     return _identity(one) == _identity(begun) and length <= MAX_RECORD_BYTES
+
+
+def _stands_again(outputs: list[Output], one: Output) -> bool:
+    return _has_number(outputs, one) and _identity(one) == _identity(outputs[0])
+
+
+def _has_number(outputs: list[Output], one: Output) -> bool:
+    return any(one.number == other.number for other in outputs)
 
 
 def _identity(output: Output) -> tuple[object, ...]:
@@ -73,14 +84,17 @@ def _identity(output: Output) -> tuple[object, ...]:
     return output.rollout, output.step, output.split, output.group_id
 
 
-def _rollout(outputs: list[Output], behind: list[Finding]) -> Iterator[Finding]:
+def _rollout(outputs: list[Output], behind: list[Finding], again: bool) -> Iterator[Finding]:
     if outputs and not isinstance(outputs[-1], Told):
         entry = one_rollout(outputs)
         yield entry
-        if min(output.number for output in outputs) > 0 and not isinstance(outputs[0], Told):
-            yield Remark(entry.line, entry.byte_offset, entry.byte_length, APART)
+        is_apart = again or min(output.number for output in outputs) > 0
+        if is_apart and not isinstance(outputs[0], Told):
+            yield Remark(entry.line, entry.byte_offset, entry.byte_length, AGAIN if again else APART)
         known = gaps(output for output in outputs if isinstance(output, Told))
         if missing := [gap for gap in gaps(outputs) if gap not in known]:
             yield Remark(entry.line, entry.byte_offset, entry.byte_length, gap_words(missing))
     last = next((one for one in reversed(behind) if isinstance(one, Read)), None)
+    if last:
+        last.fitted = True  # as an output has, also where what came last is of another part of the shard
     yield from (one for one in behind if one is last or not isinstance(one, Read))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 
 from ...tokens.tokenizer import TextTokenizer
@@ -19,7 +20,7 @@ from .outputs import Output
 from .parquet import parquet_rows
 from .records import RecordReader
 from .repeats import Overlap, overlap, told_overlap
-from .rollouts import MOST_OUTPUTS, Told, told_before
+from .rollouts import Told, told_before
 from .rows import BOM, Row, read_object
 from .sqlite import sqlite_rows
 
@@ -72,17 +73,23 @@ class _Scan:
             yield from self._line(memoryview(line.buffer)[line.start : line.end], line.offset, number)
             yield Read(number, line.offset + line.length + 1, self.records.fitted)
 
-    def _told_before(self, reader: ByteReader, start: Position) -> list[Told]:
-        """Return the outputs that stand before `start` and to whose rollout the next row may belong."""
-        told: list[Told] = []
-        for back, (offset, line) in enumerate(lines_before(reader, start.offset)):
-            if not line.strip():
-                continue
-            output = self._output(line, offset, start.line - back)
-            if output is None or (told and output.rollout != told[0].rollout) or len(told) == MOST_OUTPUTS:
+    def _told_before(self, reader: ByteReader, start: Position) -> Iterator[Told]:
+        """Yield the outputs that stand before `start` and to whose rollout the next row may belong.
+
+        They begin where the rollout before theirs ends, so that they are put together as they were.
+        """
+        offsets, rollout = array("q"), None
+        for offset, line in lines_before(reader, start.offset):
+            output = self._output(line, offset, start.line - len(offsets)) if line.strip() else None
+            if line.strip() and (output is None or rollout not in (None, output.rollout)):
                 break
-            told.insert(0, output)
-        return told
+            rollout = output.rollout if output else rollout
+            offsets.append(offset)
+        for back in range(len(offsets) - 1, -1, -1):
+            end = offsets[back - 1] if back else start.offset
+            line = reader.pread(end - offsets[back], offsets[back]).removesuffix(b"\n")
+            if told := self._output(line, offsets[back], start.line - back):
+                yield told
 
     def _output(self, line: bytes, offset: int, number: int) -> Told | None:
         for one in self._line(line, offset, number):
