@@ -33,6 +33,7 @@ MODULES = {
     "templates": "templates",
     "tokenizer": "tokenizer",
     "tables": "tables",
+    "rollouts": "rollouts",
     "mappings": "mappings",
     "guess": "mappings",
     "parquet": "parquet",

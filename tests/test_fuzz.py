@@ -18,7 +18,12 @@ from fuzz.targets import urls
 from rltracer_sqlite.cli.serve import browse_config
 
 REGRESSIONS = sorted((Path(__file__).parents[1] / "fuzz" / "regressions").glob("*/*"))
-SLOW = {"index": 4, "urls": 10, "preferences": 20}  # executions; an index is written, or a page is served
+SLOW = {
+    "index": 4,
+    "urls": 10,
+    "preferences": 20,
+    "rollouts": 20,
+}  # executions; an index is written, or a page is served
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6), st.binary(max_size=6)), max_size=4)
 QUICK = settings(
     deadline=None, derandomize=True, database=None, max_examples=10,
