@@ -44,6 +44,7 @@ MODULES = {
     "search": "search",
     "urls": "urls",
     "index": "index",
+    "shown": "shown",
 }
 """The module below fuzz.targets that defines each target."""
 
