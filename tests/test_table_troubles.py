@@ -140,3 +140,13 @@ def test_the_problems_of_a_kind_are_told_once(tmp_path: Path) -> None:
     entries, problems, _ = read(mine(), tmp_path)
     assert [entry.reward for _, entry in entries] == [None] * 5
     assert [isinstance(p, Problem) and p.reason.endswith("(and 4 more)") for p in problems] == [True]
+
+
+def test_rewards_whose_sum_is_beyond_all_numbers_have_none_and_it_is_told(tmp_path: Path) -> None:
+    rows = [{"q": "x", "a": "y", "r1": 1e308, "r2": other} for other in (1e308, 1.0)]
+    write_lines(tmp_path / "rows.jsonl", *rows)
+    text = MAPPING.format(layout="").partition("[columns]")[0] + '[rewards]\ncolumns = ["r1", "r2"]\n'
+    entries, problems, _ = read(mapping_source_from_text(text), tmp_path)
+    assert [entry.reward for _, entry in entries] == [None, 1e308]
+    told = "read in part: the sum of its rewards: a number that is not finite, taken as missing"
+    assert [(problem.line, problem.reason) for problem in problems] == [(1, told)]

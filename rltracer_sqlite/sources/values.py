@@ -123,7 +123,12 @@ def logprob_summary(*recorded: Iterable[Any]) -> dict[str, float | int] | None:
     """Return mean, minimum and count of the logprobs that are known, in nats; None where none is."""
     parts = [part for values in recorded if (part := _finite(list(values)))]
     count = sum(map(len, parts))
-    return {"mean": sum(map(sum, parts)) / count, "min": min(map(min, parts)), "count": count} if count else None
+    if not count:
+        return None
+    mean = sum(map(sum, parts)) / count
+    if not math.isfinite(mean):  # their sum is beyond all numbers, which their mean is not
+        mean = math.fsum(value / count for part in parts for value in part)
+    return {"mean": mean, "min": min(map(min, parts)), "count": count}
 
 
 def _finite(values: list[Any]) -> Sequence[float]:

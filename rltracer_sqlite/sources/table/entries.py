@@ -10,6 +10,7 @@ from ...tokens.templates import TOKEN_IDS, UNTOLD, Conversation
 from ...tokens.tokenizer import TextTokenizer
 from ..base import Entry, Shard
 from ..conversation import entry_of, short_text
+from ..lines import NOT_FINITE
 from ..values import MAX_TEXT, add_values, flag, number, reward_path, short, value_path
 from .column_paths import is_inside
 from .content import conversation_of
@@ -151,7 +152,9 @@ def _fill_rewards(entry: Entry, values: RoleValues) -> None:
     elif named and rewards:
         known = [score for score in named.values() if score is not None]
         complete = len(known) == len(named) or rewards.skip_missing
-        entry.reward = sum(known) if known and complete else None
+        entry.reward = number(sum(known)) if known and complete else None
+        if known and complete and entry.reward is None:
+            values.remarks.append(f"the sum of its rewards: {NOT_FINITE}")
 
 
 def _named_rewards(values: RoleValues) -> dict[str, float | None]:
