@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
 from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from rltracer_sqlite.adapter import IndexedAdapter
 from rltracer_sqlite.cli.visible import UNSEEN
@@ -22,9 +24,10 @@ from rltracer_sqlite.recorded_values import flat, value_text
 from rltracer_sqlite.reward_parts import reward_parts, rule_in_words
 from rltracer_sqlite.sources import source_named
 from rltracer_sqlite.sources.base import LocatorError, SourceError
+from rltracer_sqlite.sources.table.mapping import LONGEST_MODEL
 from rltracer_sqlite.truth import truth_text
 from rltracer_sqlite.unseen import INVISIBLE
-from tests.commands import rltracer
+from tests.commands import indexed, rltracer
 from tests.indexing import index, rows
 from tests.layouts.records import episode, message, tool_call, trace
 from tests.table_samples import SAMPLES
@@ -39,7 +42,9 @@ SOURCES = {
     "verl": "1.jsonl",
     "nemo-gym": "x_rollouts.jsonl",
     "skyrl": "dumped_evals/global_step_8_evals/d.jsonl",
+    "open-instruct": "run_rollouts_000000.jsonl",
 }
+ASIDE = {"skyrl": "aggregated_results.jsonl", "open-instruct": "run_metadata.jsonl"}  # beside it, with its first line
 MARK = "<i>rl"  # which no page says by itself
 BASE = "/-/rltracer/run"
 FOUND = """
@@ -58,6 +63,8 @@ def check(data: bytes) -> None:
     file = folder / "runs" / "run" / SOURCES[name]
     file.parent.mkdir(parents=True)
     file.write_bytes(data[1:])
+    if name in ASIDE:
+        (file.parent / ASIDE[name]).write_bytes(data[1:].partition(b"\n")[0])
     try:
         with patched(migrations, statements=statements):
             index(folder / "run.sqlite", folder / "runs" / "run", source=source_named(name))
@@ -136,6 +143,9 @@ def _refuse(constant: str) -> None:
 def _check_terminal(folder: Path, source: str, found: list[tuple[Any, ...]]) -> None:
     database = folder / "run.sqlite"
     output = ("--acceptance", "any", "-o", folder / "rows.jsonl", "--dry-run")
+    with patch.dict(os.environ, RLTRACER_HOME=str(folder / "home")):  # which keeps the folders that were indexed
+        done = indexed(database, folder / "runs" / "run")
+    _check_printed(done, "index")
     for command in [*_asked(database, found), ("plot", database, "pass-rate"), ("export", database, *output)]:
         _check_printed(rltracer(*command, is_terminal=len(command) % 2 == 0), command)
 
@@ -182,7 +192,7 @@ def _check_python(folder: Path, source: str, found: list[tuple[Any, ...]]) -> No
         rule_in_words("reward >= 1", parts).encode()
         assert parts is None or len(parts.paths) > 1
         assert count_without_text(connection, 1) >= 0
-        assert models_named(connection, 1) is not None
+        assert all(0 < len(name) <= LONGEST_MODEL for name in models_named(connection, 1))
         connection.row_factory = None
         for run, episode_id in connection.execute("select run_id, episode_id from trajectories").fetchall():
             traces = episode_traces(connection, {"run_id": run, "episode_id": episode_id})
@@ -222,12 +232,14 @@ def seeds() -> list[bytes]:
     """Return records with expected answers of every kind, several rewards, nested facts and episodes, for each way."""
     made = [json.dumps(record).encode() + b"\n" for record in _records()]
     found = [bytes([len(SOURCES) * way]) + one + made[0] for one in made for way in range(len(WAYS))]
+    facts = b'{"run_name":"r","git_commit":"c","model_name":"m"}\n'
     with tempfile.TemporaryDirectory() as name:
         for number, source in enumerate(SOURCES):
             if source in SAMPLES:
                 SAMPLES[source][1](Path(name) / source)
                 files = sorted((Path(name) / source).rglob("*.jsonl"), key=lambda file: file.stat().st_size)
-                found += [bytes([number + len(SOURCES) * way]) + files[-1].read_bytes() for way in range(len(WAYS))]
+                content = facts * (source == "open-instruct") + files[-1].read_bytes()
+                found += [bytes([number + len(SOURCES) * way]) + content for way in range(len(WAYS))]
     return found
 
 
@@ -235,6 +247,7 @@ WORDS = (
     "rewards", "score", "weight", "metrics", "info", "task", "data", "answer", "ground_truth", "solution", "target",
     "expected_answer", "idx", "env", "split", "agent", "errors", "error", "type", "message", "traceback", "step",
     "input", "output", "gts", "correct_final_label", "advantage", "stop_condition", "timing", "usage", "group",
+    "model_name", "git_commit", "run_name",
     MARK, "\u202e", "\x1b[2J", "\r", "\u2028", "\x00", "nan",
 )  # fmt: skip
 SAYS = "pages, commands and Python over records with any values"
