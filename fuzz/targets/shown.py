@@ -17,6 +17,7 @@ from rltracer_sqlite.adapter import IndexedAdapter
 from rltracer_sqlite.cli.visible import UNSEEN
 from rltracer_sqlite.index import migrations
 from rltracer_sqlite.index.database import open_index
+from rltracer_sqlite.index.derived import MAX_REWARDS
 from rltracer_sqlite.index.episodes import episode_traces
 from rltracer_sqlite.index.without_text import count_without_text, models_named
 from rltracer_sqlite.model import RLTracer
@@ -46,6 +47,7 @@ SOURCES = {
 }
 ASIDE = {"skyrl": "aggregated_results.jsonl", "open-instruct": "run_metadata.jsonl"}  # beside it, with its first line
 MARK = "<i>rl"  # which no page says by itself
+DEEP = 600  # levels of an expected answer
 BASE = "/-/rltracer/run"
 FOUND = """
     select t.id, prompt_group_id, prompt_id
@@ -98,7 +100,7 @@ def _check_pages(folder: Path, source: str, found: list[tuple[Any, ...]]) -> Non
     try:
         for path in _addresses(found):
             response = loop.run_until_complete(datasette.client.get(path))
-            assert response.status_code in (200, 302, 404), (path, response.status_code, response.text[:2000])
+            assert response.status_code < 500, (path, response.status_code, response.text[:2000])
             if "json" in response.headers.get("content-type", ""):
                 _check_json(response.text)
             elif "html" in response.headers.get("content-type", ""):
@@ -217,6 +219,9 @@ WAYS = (_check_pages, _check_terminal, _check_json_lines, _check_python)
 
 def _records() -> list[dict[str, Any]]:
     said = [message("user", f"6*7? {MARK}"), message("assistant", "42", tool_calls=[tool_call("c", "sh", {"a": 1})])]
+    nested: Any = 1
+    for _ in range(DEEP):
+        nested = [nested, 0]
     truths: list[Any] = ["42", ["42"], 42, {"a": [1, {"b": None}]}, "", [[]], MARK, "\u202e", True, 1e308]
     parts = {"accuracy": {"score": 1.0, "weight": 1.0}, MARK: {"score": 0.5, "weight": -1e308}, "c": {"score": None}}
     made = [
@@ -225,13 +230,16 @@ def _records() -> list[dict[str, Any]]:
               info={"a": {"b": {"c": {"d": [1]}}}, "empty": {}, "list": [], "text": MARK})
         for n, truth in enumerate(truths)
     ]  # fmt: skip
+    many = {f"r{n}": {"score": n / 8, "weight": 1.0} for n in range(MAX_REWARDS + 5)}
+    made += [trace(said, id="deep", task={"type": "T", "data": {"answer": nested}}, rewards=many)]
     return [*made, episode(made[:2], env=MARK, step=1, group="g"), episode([], env="e", error={"type": MARK})]
 
 
 def seeds() -> list[bytes]:
     """Return records with expected answers of every kind, several rewards, nested facts and episodes, for each way."""
     made = [json.dumps(record).encode() + b"\n" for record in _records()]
-    found = [bytes([len(SOURCES) * way]) + one + made[0] for one in made for way in range(len(WAYS))]
+    other = json.dumps(trace([message("user", "6*7?"), message("assistant", "41")], id="other", rewards={"a": 0.5}))
+    found = [bytes([len(SOURCES) * way]) + one + other.encode() for one in made for way in range(len(WAYS))]
     facts = b'{"run_name":"r","git_commit":"c","model_name":"m"}\n'
     with tempfile.TemporaryDirectory() as name:
         for number, source in enumerate(SOURCES):
