@@ -268,6 +268,23 @@ def test_a_mapping_of_ones_own_may_name_the_rollout_and_the_output(tmp_path: Pat
     assert [trajectory.metadata["tool_calls"], *(entry.tool_calls for _, entry in found)] == [None] * 3
 
 
+def test_numbers_that_pandas_writes_and_numbers_of_no_output(tmp_path: Path) -> None:
+    made = [{"session": 1.0, "part": 0.0}, {"session": 1, "part": 1}, {"session": 1.0, "part": 2.5}]
+    write_lines(tmp_path / "x.jsonl", *({"input": "Why?", "output": "so", "score": 1, **row} for row in made))
+    found, problems, _ = read(mine(), tmp_path)
+    assert [entry.branches for _, entry in found] == [2, 1]
+    told = "read in part: the number of an output: expected a whole number, found 2.5; it is counted alone"
+    assert [problem.reason for problem in problems] == [told]
+
+
+@pytest.mark.parametrize(("part", "found"), [(-1, "-1"), (True, "boolean"), ([1], "list"), ("x", None), (None, None)])
+def test_a_value_that_is_no_number_of_an_output_is_told(part: Any, found: str | None, tmp_path: Path) -> None:
+    write_lines(tmp_path / "x.jsonl", {"input": "Why?", "output": "so", "score": 1, "session": 1, "part": part})
+    entries, problems, _ = read(mine(), tmp_path)
+    assert len(entries) == 1
+    assert [f"found {found};" in problem.reason for problem in problems] == [True] * (found is not None)
+
+
 def test_only_lines_are_put_together(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     made = [{"input": "Why?", "output": f"so {n}", "session": 1, "part": n, "score": 1.0} for n in range(2)]

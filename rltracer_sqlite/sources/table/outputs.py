@@ -19,6 +19,7 @@ from ..base import SAME_PROMPT, Entry
 from ..values import integer, number
 from .mapping import Shape
 from .roles import RoleValues
+from .rows import kind_of
 
 MOST_DIGITS = 9
 FIELDS = Entry.__struct_fields__
@@ -34,13 +35,25 @@ class Output(Entry, gc=False):
 
 
 def as_output(entry: Entry, values: RoleValues, shape: Shape) -> Entry:
-    """Return the entry of a row as that of an output, where the row says of which rollout it is, and which one."""
-    rollout, number = values.get("rollout"), _whole(values.get("output"))
+    """Return the entry of a row as that of an output, where the row says of which rollout it is, and which one.
+
+    Of a number that is none of an output, such as -1 or 0.5, there is a remark; a text may be an id of another kind.
+    """
+    rollout, recorded = _without_fraction(values.get("rollout")), _without_fraction(values.get("output"))
+    number = _whole(recorded)
+    if number is None and recorded is not None and not isinstance(recorded, str):
+        found = f"{recorded:.15g}" if kind_of(recorded) == "number" else kind_of(recorded)
+        values.remarks.append(f"the number of an output: expected a whole number, found {found}; it is counted alone")
     if number is None or isinstance(rollout, bool) or not isinstance(rollout, (str, int)):
         return entry
     output = Output(*(getattr(entry, name) for name in FIELDS))
     output.rollout, output.number = f"{shape.name}\0{rollout}", number
     return output
+
+
+def _without_fraction(value: object) -> object:
+    # A column of integers in which some are missing is written as 1.0 by pandas.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _whole(value: object) -> int | None:
