@@ -79,10 +79,14 @@ def tool_definitions(recorded: Any) -> list[dict[str, Any]]:
 
 
 def _tool_definition(tool: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(tool.get("function"), Mapping):
+    function = tool.get("function")
+    if isinstance(function, Mapping):
         return dict(tool)
     known = {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
-    rest = {key: value for key, value in tool.items() if key not in known and key != "type" and value is not None}
+    if isinstance(function, str):
+        known.setdefault("name", function)  # as in a call
+    taken = {*known, "type", "function"}
+    rest = {key: value for key, value in tool.items() if key not in taken and value is not None}
     return {"type": "function", "function": known, **rest}
 
 

@@ -76,6 +76,15 @@ def test_tool_definitions_have_one_form(recorded: Any) -> None:
     assert tool_definitions(recorded) == [{"type": "function", "function": {"name": "add", "description": "adds"}}]
 
 
+@pytest.mark.parametrize(
+    ("function", "known"), [("add", {"name": "add"}), (5, {}), ([1], {}), (True, {}), ("", {"name": ""})]
+)
+def test_a_function_that_is_no_object_is_none_of_a_definition(function: Any, known: dict[str, Any]) -> None:
+    recorded = {"type": "function", "function": function, "strict": True, "more": 1}
+    expected = {"type": "function", "function": {**known, "strict": True}, "more": 1}
+    assert tool_definitions([recorded]) == [expected]
+
+
 @pytest.mark.parametrize("recorded", [None, 5, "", "no json", DEEP, [], [5], True])
 def test_what_is_no_tool_definition_gives_none(recorded: Any) -> None:
     assert tool_definitions(recorded) == []
