@@ -16,7 +16,7 @@ from rltracer_sqlite.index import migrations, parallel, parts
 from rltracer_sqlite.index.parts import Part, Parts, scan_part, scan_with
 from rltracer_sqlite.index.plan import Job
 from rltracer_sqlite.sources import lines, source_named
-from rltracer_sqlite.sources.base import START, Entry, Position, Problem, Shard, Source, SourceError
+from rltracer_sqlite.sources.base import SAME_PROMPT, START, Entry, Position, Problem, Shard, Source, SourceError
 from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource, joined, mapping_source_from_text, rollouts
 from rltracer_sqlite.sources.table.outputs import Output
@@ -174,9 +174,10 @@ def _check_sums(entry: Entry, of_it: list[Entry]) -> None:
     outputs = sorted((one for one in of_it if isinstance(one, Output)), key=lambda one: one.number)
     assert len(outputs) == len(of_it) == len({one.number for one in outputs}) <= MOST
     assert len(set(map(_identity, outputs))) == 1
-    last = outputs[-1]
-    assert (entry.reward, entry.advantage, entry.values) == (last.reward, last.advantage, last.values)
-    assert (entry.prompt_key, entry.preview) == (outputs[0].prompt_key, outputs[0].preview)
+    first, last = outputs[0], outputs[-1]
+    values = {**last.values, SAME_PROMPT: float(first.prompt_key == last.prompt_key)}
+    assert (entry.reward, entry.advantage, entry.values) == (last.reward, last.advantage, values)
+    assert (entry.prompt_key, entry.preview) == (first.prompt_key, first.preview)
 
 
 def _is_apart(before: list[Entry], of_it: list[Entry], content: bytes) -> bool:
