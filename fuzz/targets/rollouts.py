@@ -314,7 +314,7 @@ def seeds() -> list[bytes]:
         _lines(*(_row(1, part, tokens=2**62, seconds=1e308) for part in range(2))),
     ]  # fmt: skip
     heads = (0, 1, 2, INDEXED, INDEXED + 1, INDEXED + 2)
-    return [bytes([heads[at % 3 + 3 * (n % 2)]]) + run for n, run in enumerate(runs) for at in (n, n + 1, n + 2)]
+    return [bytes([heads[(n + shift) % 3 + 3 * (n % 2)]]) + run for shift in range(3) for n, run in enumerate(runs)]
 
 
 WORDS = (
