@@ -106,10 +106,11 @@ def test_a_list_of_another_length_is_left_out_and_told(tmp_path: Path, place: in
     assert len(load(tmp_path, file, rows[0]).tokens) == len(SAMPLES[0].ids)
 
 
+@pytest.mark.parametrize("levels", [900, 1000])
 @pytest.mark.parametrize("place", [0, 1, 5, 6, 7, 9, 19])
-def test_a_field_that_is_nested_too_deeply_is_a_problem_or_not_read(tmp_path: Path, place: int) -> None:
+def test_a_field_that_is_nested_too_deeply_is_a_problem_or_not_read(tmp_path: Path, place: int, levels: int) -> None:
     parts = [msgpack.packb(field) for field in micro_batch("pE", SAMPLES)]
-    parts[place] = b"\x91" * 900 + b"\x90"
+    parts[place] = b"\x91" * levels + b"\x90"
     file = tmp_path / "rank_0.bin"
     file.write_bytes(b"\x91\xdc\x00\x14" + b"".join(parts))
     found = scan(tmp_path, file)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
 
 from ...amounts import plural
-from .msgpack_frames import NIL, Frame, array_header
+from .msgpack_frames import NIL, Frame, array_header, field_ends
 
 IDS = msgspec.msgpack.Decoder(list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]])
 NUMBERS = msgspec.msgpack.Decoder(list[float | None])
@@ -26,13 +27,20 @@ TO_MASK = bytes.maketrans(FALSE_TRUE, b"\0\1")
 def split_record(data: bytes, frame: Frame | None = None) -> list[memoryview]:
     """Return the fields of a record's bytes. Raises ValueError where it is no list of at least five."""
     if frame is not None and frame.ends:
-        whole = memoryview(data)
-        parts = [whole[start:end] for start, end in zip(frame.ends, frame.ends[1:], strict=False)]
+        parts = _parts(data, frame.ends)
     else:
-        parts = [memoryview(part) for part in RAWS.decode(data)]
+        try:
+            parts = [memoryview(part) for part in RAWS.decode(data)]
+        except RecursionError:  # a scan, which skips by other means, gets past a field that is nested as deep
+            parts = _parts(data, field_ends(data))
     if len(parts) < 5:
         raise ValueError(f"a list of {len(parts)} fields")
     return parts
+
+
+def _parts(data: bytes, ends: list[int]) -> list[memoryview]:
+    whole = memoryview(data)
+    return [whole[start:end] for start, end in pairwise(ends)]
 
 
 class Fields:

@@ -97,6 +97,16 @@ def frames(reader: ByteReader, beginning: Beginning, offset: int, done: int) -> 
         yield Frame(start, end - start, number, [offset + each - start for each in ends])
 
 
+def field_ends(data: bytes) -> list[int]:
+    """Return where the fields of a record are, as in a `Frame`. Raises ValueError where its bytes are no whole list."""
+    unpacker = msgpack.Unpacker(max_buffer_size=len(data))
+    unpacker.feed(data)
+    try:
+        return _skip_record(unpacker, array_header(data, 0) is not None)
+    except (msgpack.OutOfData, msgpack.exceptions.UnpackException):
+        raise ValueError("no whole record") from None
+
+
 def _skip_record(unpacker: msgpack.Unpacker, is_array: bool) -> list[int]:
     if not is_array:
         unpacker.skip()
