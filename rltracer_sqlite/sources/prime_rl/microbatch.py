@@ -67,7 +67,8 @@ class MicroBatch:
                 sample.streams["advantages"] = advantages[start:end]
             first = start + sample.first_trained if sample.first_trained is not None else None
             if first is not None:
-                sample.advantage = None if with_all else finite(fields.number_at("advantages", first, length))
+                if not advantages:  # or where the list cannot be used, of which a scan looks at one number only
+                    sample.advantage = finite(fields.number_at("advantages", first, length))
                 sample.reward = finite(fields.number_at("rewards", first, length))
             if temperature := finite(fields.number_at("temperatures", start if first is None else first, length)):
                 sample.facts["temperature"] = temperature

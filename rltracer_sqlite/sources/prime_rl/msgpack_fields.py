@@ -123,12 +123,14 @@ class Fields:
         return None if part is None or not len(part) or part[0] == NIL else part
 
     def _unusable(self, name: str, part: memoryview | None) -> None:
-        if part is not None:
-            self.remarks.append(f"{name} is no list of the expected kind")
+        told = f"{name} is no list of the expected kind"
+        if part is not None and told not in self.remarks:
+            self.remarks.append(told)
 
     def _fits(self, name: str, found: int, length: int) -> bool:
-        if found != length:
-            self.remarks.append(f"{name} has {plural(found, 'value')} for {plural(length, 'token')}")
+        told = f"{name} has {plural(found, 'value')} for {plural(length, 'token')}"
+        if found != length and told not in self.remarks:
+            self.remarks.append(told)
         return found == length
 
 
