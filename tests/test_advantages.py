@@ -30,6 +30,14 @@ def test_it_has_recorded_and_derived_advantages(made: Path) -> None:
             assert advantage in (row["advantage"], row["advantage_derived"])
 
 
+def test_a_trajectory_that_is_alone_in_its_group_has_none(tmp_path: Path) -> None:
+    rows = [{"group": "one", "reward": 1.0}, {"group": "two", "reward": 0.5}]
+    with closing(sqlite3.connect(make_index(tmp_path / "index.sqlite", rows))) as connection:
+        found = connection.execute("select distinct advantage, is_derived from advantages").fetchall()
+        assert found == [(None, None)]
+        assert [(trajectory_row(connection, n) or {})["advantage_derived"] for n in (1, 2)] == [None] * 2
+
+
 @pytest.mark.parametrize(
     ("query", "reads"),
     [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -218,8 +220,17 @@ def test_include_provenance_adds_a_trace_provenance_field(tmp_path: Path) -> Non
     assert row == plain
     assert (told["run"], told["step"], told["uid"], told["line"], told["byte_offset"]) == ("run", 7, "a", 1, 0)
     assert told["success"] is True
+    assert (told["trajectory_id"], told["split"], told["env"]) == (1, "train", None)
+    assert set(told) == set(documented_keys())
     file = tmp_path / "run" / told["file"]
     assert json.loads(file.read_bytes()[told["byte_offset"] :][: told["byte_length"]])["id"] == "a"
+
+
+def documented_keys() -> Iterator[str]:
+    """Yield the keys that the table of docs/export.md names."""
+    text = (Path(__file__).parents[1] / "docs" / "export.md").read_text(encoding="utf-8")
+    for line in text.partition("| key | is |\n| --- | --- |\n")[2].partition("\n\n")[0].splitlines():
+        yield from re.findall(r"`(\w+)`", line.split("|")[1])
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def test_a_target_is_met_with_rows_that_differ(tmp_path: Path) -> None:
     done = rltracer("export", database, *asked, "-o", tmp_path / "o.jsonl")
     assert "\nWrote 6 rows to " in done.stdout
     assert done.stderr == ""
+    assert "Read and compared" not in done.stdout  # each of them was
     rows = export(database, tmp_path / "p.jsonl", per_prompt=None, target_count=6, distinct=True)
     assert len({str(row) for row in rows}) == len(rows) == 6
     refused = rltracer("export", database, *asked[:3], 7, "--distinct", "-o", tmp_path / "o.jsonl")
@@ -113,6 +114,17 @@ def test_pairs_are_replaced_by_pairs_that_differ(tmp_path: Path) -> None:
     assert len({str(row) for row in rows}) == len(rows) == 2
     with pytest.raises(ExportError, match=r"9 pairs asked for, 2 available.*, or leave out distinct=True"):
         export(database, tmp_path / "o.jsonl", **asked | {"target_count": 9})
+
+
+@pytest.mark.parametrize(
+    ("mode", "said_of"), [("sft", "the 2 trajectories"), ("preference", "the 1 pair")], ids=["sft", "pairs"]
+)
+def test_how_many_were_compared_is_told_where_others_were_not(tmp_path: Path, mode: str, said_of: str) -> None:
+    records = [*said("abcdefgh"), *said("abcdefgh", passed=False)]
+    asked: dict[str, Any] = {"mode": mode, "distinct": True, "target_count": 2 if mode == "sft" else 1}
+    result = TraceDataExporter(indexed(tmp_path, {1: records}), ExportPreferences(**asked)).write(tmp_path / "o.jsonl")
+    told = f"Read and compared were {said_of} that a quota or the target drew; the others may repeat them."
+    assert told in result.summary["notes"]
 
 
 def test_a_prompt_of_another_window_is_not_the_next_of_a_prompt(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ class Facts(NamedTuple):
     slot: int
     window: int | None
     step: int | None
+    split: str | None
     env: str | None
     task_key: str | None
     data_idx: Any
@@ -43,7 +44,7 @@ class Facts(NamedTuple):
 
 
 FACTS = """
-d.pick, d.side, d.slot, g.window, t.step, t.env, t.task_key, t.data_idx, t.reward, t.success, t.tool_calls,
+d.pick, d.side, d.slot, g.window, t.step, t.split, t.env, t.task_key, t.data_idx, t.reward, t.success, t.tool_calls,
 t.episode_id, t.preview, p.key, g.scored, g.successes
 """
 # A pair stands where its better trajectory stands, and its worse one is read right after it.
@@ -197,7 +198,8 @@ class Maker:
         first, last = self.run.window_bounds(facts.window, self.preferences.window_size)
         pass_rate = facts.successes / facts.scored if facts.scored else None
         return {
-            "run": self.run.name, "step": facts.step, "window_start": first, "window_end": last,
+            "run": self.run.name, "trajectory_id": place.id, "step": facts.step, "split": facts.split,
+            "env": facts.env, "window_start": first, "window_end": last,
             "prompt_key": facts.key, "prompt_preview": facts.preview, "prompt_pass_rate": pass_rate,
             "difficulty": pass_rate, "reward": facts.reward,
             "success": None if facts.success is None else bool(facts.success), "tool_call_count": facts.tool_calls,

@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
-from ..amounts import listed
+from ..amounts import listed, plural
 from ..index.states import amiss, lists_them, run_states
 from ..on_demand import name_of_place
 from ..passrates import unscored_words
+from .conditions import DISTINCT
 from .emptied import with_other_prompts, without_text
 from .errors import ExportError
 from .extent import MOST_COLUMNS, available_of
@@ -44,7 +45,14 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "observed_prompt_groups": selection.scratch.count("groups"),
             "available_of": available_of(selection),
             "funnel": (funnel := selection.funnel()),
-            "notes": [*selection.notes, *without_text(funnel), *with_other_prompts(funnel), *on_rows, *amiss],
+            "notes": [
+                *selection.notes,
+                *without_text(funnel),
+                *with_other_prompts(funnel),
+                *_compared(selection, funnel),
+                *on_rows,
+                *amiss,
+            ],
             "row_notes": on_rows,
             "amiss": amiss,
             "windows": (windows := _windows(selection)),
@@ -72,6 +80,18 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "parts_beside_text": dict(sorted(written.kinds_of_parts.items())),
         }
     return told
+
+
+def _compared(selection: Selection, funnel: list[dict[str, Any]]) -> list[str]:
+    """Return how many were read to leave out repeats, where *distinct* leaves others too."""
+    count = selection.value("select count(*) from (select distinct run, id, other from said)")
+    in_pairs = selection.preferences.mode is ExportMode.PREFERENCE
+    if not count or not any(
+        step["stage"] == DISTINCT and step["left"] + step["dropped"] > (1 + in_pairs) * count for step in funnel
+    ):
+        return []
+    compared = plural(count, "pair" if in_pairs else "trajectory")
+    return [f"Read and compared were the {compared} that a quota or the target drew; the others may repeat them."]
 
 
 def _amiss(selection: Selection) -> list[str]:

@@ -10,7 +10,9 @@ from .schema import PASS_BUCKET
 
 # The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
 # division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
-DERIVED_ADVANTAGE = "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id), 12)"
+DERIVED_ADVANTAGE = (
+    "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id and g.trajectories > 1), 12)"
+)
 
 WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # steps
 # One for each size, since SQLite takes a condition on the size through one `group by` and not through two: a question
@@ -263,7 +265,7 @@ from (
 where (rate >= 0.5) <> (rate_before >= 0.5);
 
 -- The advantage of every trajectory as pages and `rltracer inspect` show it: trajectories.advantage has recorded ones
--- only, and where none is, it is derived here from the rewards of the prompt group.
+-- only, and where none is, it is derived here from the rewards of the prompt group, where it is not alone there.
 create view advantages as
 select
     id as trajectory_id,

@@ -228,7 +228,10 @@ async def test_the_page_of_a_trajectory(datasette: Datasette, index: Index, syst
         assert bool(links(page, "tokens")) == ("No token ids are" not in await get(datasette, f"{url}?view=tokens"))
         missing = set(re.findall(r'<dt>([^<]+)</dt><dd class="muted">not recorded', page))
         is_derived = "<dt>derived advantage</dt>" in page
-        assert is_derived == (row["advantage"] is None and row["reward"] is not None)
+        [(in_group,)] = rows(
+            index.path, "select trajectories from prompt_groups where id = ?", (row["prompt_group_id"],)
+        )
+        assert is_derived == (row["advantage"] is None and row["reward"] is not None and in_group > 1)
         unknown = {fact for fact, column in FACTS.items() if row[column] is None} - (
             {"advantage"} if is_derived else set()
         )
