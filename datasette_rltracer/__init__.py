@@ -92,7 +92,7 @@ def register_output_renderer(datasette: Datasette) -> list[dict[str, Any]]:
 
 @hookimpl
 def register_facet_classes() -> list[type[Facet]]:
-    return [facets.PassRateFacet, facets.OutcomeFacet]
+    return [facets.PassRateFacet, facets.OutcomeFacet, facets.RecordedFacet]
 
 
 @hookimpl

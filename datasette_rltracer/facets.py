@@ -1,12 +1,14 @@
-"""The facets whose entries have an order, the unscored last: bins of a pass rate, and the outcomes of trajectories.
+"""The facets that count every row: bins of a pass rate, outcomes of trajectories, and values with what has none.
 
-They are `?_facet_passrate=pass_rate` (or `=group_pass_rate`) and `?_facet_outcome=success`. Their links are ordinary
-filters (`pass_rate__gte=0.25&pass_rate__lt=0.5`, `pass_rate__isnull=1`), so descriptions, JSON, CSV and exports follow.
+They are `?_facet_passrate=pass_rate` (or `=group_pass_rate`), `?_facet_outcome=success` and `?_facet_recorded=env`.
+Their links are ordinary filters (`pass_rate__gte=0.25&pass_rate__lt=0.5`, `env__isnull=1`), so descriptions, JSON, CSV
+and exports follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -14,7 +16,9 @@ from datasette.database import QueryInterrupted
 from datasette.facets import Facet
 from datasette.utils import escape_sqlite
 
+from rltracer_sqlite.metadata import RECORDED_FACETS
 from rltracer_sqlite.passrates import PASS_BINS, PassBin
+from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .selection import Pair
 
@@ -23,15 +27,24 @@ CONDITIONS = {
 }  # fmt: skip
 PAGE_PARAMETERS = ("_next",)  # a page inside the old selection means nothing in the new one
 UNSCORED = PassBin("unscored", (("isnull", "1"),))
+UNRECORDED = PassBin(NOT_RECORDED, UNSCORED.conditions)
 # Of trajectories, since one may be unscored in a group that has a pass rate: their outcomes have an "unscored" as well.
-UNSCORED_WORDS = {"group_pass_rate": "group unscored"}
+NONE_WORDS = {"group_pass_rate": "group unscored", "zero_variance": "fewer than two, or no reward"}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Bins that exclude one another, in their order, and how many rows are in each; whether there are more bins."""
+
+    bins: Sequence[PassBin]
+    counts: Sequence[int]
+    is_cut: bool = False
 
 
 class OrderedFacet(Facet):
     """Counts of the rows in each of a few bins that exclude one another, in the order of the bins."""
 
     columns: ClassVar[tuple[str, ...]]  # those that it is offered for
-    bins: ClassVar[tuple[PassBin, ...]]
 
     @property
     def parameter(self) -> str:
@@ -58,16 +71,16 @@ class OrderedFacet(Facet):
             if column not in columns or column in [result["name"] for result in results]:
                 continue
             try:
-                counts = await self._count(column)
+                counted = await self._count(column)
             except QueryInterrupted:
                 timed_out.append(column)
                 continue
             hideable = config["source"] != "metadata"
-            results.append(self._result(column, counts, hideable))
+            results.append(self._result(column, counted, hideable))
         return results, timed_out
 
-    async def _count(self, column: str) -> Mapping[int | None, int]:
-        """Return how many rows are in each bin, by its place. Raises QueryInterrupted."""
+    async def _count(self, column: str) -> Counted:
+        """Return how many rows are in each bin. Raises QueryInterrupted."""
         raise NotImplementedError
 
     async def _rows(self, sql: str) -> list[Any]:
@@ -75,28 +88,29 @@ class OrderedFacet(Facet):
         found = await self.ds.execute(self.database, sql, self.params, truncate=False, custom_time_limit=limit)
         return list(found.rows)
 
-    def _result(self, column: str, counts: Mapping[int | None, int], hideable: bool) -> dict[str, Any]:
-        values = [self._value(column, bin, counts.get(place, 0)) for place, bin in enumerate(self.bins)]
+    def _result(self, column: str, counted: Counted, hideable: bool) -> dict[str, Any]:
+        each = zip(counted.bins, counted.counts, strict=True)
+        values = [self._value(column, bin, count, counted.bins) for bin, count in each]
         return {
             "name": column,
             "type": self.type,
             "results": [value for value in values if value["count"] or value["selected"]],
             "hideable": hideable,
             "toggle_url": self._path([pair for pair in self._pairs() if pair != (self.parameter, column)]),
-            "truncated": False,
+            "truncated": counted.is_cut,
         }
 
-    def _value(self, column: str, bin: PassBin, count: int) -> dict[str, Any]:
+    def _value(self, column: str, bin: PassBin, count: int, bins: Sequence[PassBin]) -> dict[str, Any]:
         pairs = self._pairs()
         selected = set(_filters(column, bin)) <= {_written_short(pair) for pair in pairs}
         # Bins exclude one another: choosing one takes the place of the one chosen before.
-        given_up = {pair for other in ((bin,) if selected else self.bins) for pair in _filters(column, other)}
+        given_up = {pair for other in ((bin,) if selected else bins) for pair in _filters(column, other)}
         remaining = [pair for pair in pairs if _written_short(pair) not in given_up]
         if not selected:
             remaining += _filters(column, bin)
         return {
             "value": bin.label,
-            "label": UNSCORED_WORDS.get(column, bin.label) if bin is UNSCORED else bin.label,
+            "label": NONE_WORDS.get(column, bin.label) if bin in (UNSCORED, UNRECORDED) else bin.label,
             "count": count,
             "toggle_url": self._url(remaining),
             "selected": selected,
@@ -120,7 +134,7 @@ class PassRateFacet(OrderedFacet):
     columns = ("pass_rate", "group_pass_rate")
     bins = (*PASS_BINS, UNSCORED)
 
-    async def _count(self, column: str) -> Mapping[int | None, int]:
+    async def _count(self, column: str) -> Counted:
         # Few distinct rates exist, and an index on the column gives their counts in order, null among them: far
         # cheaper than asking of each row which bin it is in. A rate is the nearest float to a fraction, so comparing
         # it with 0, 1/4, 1/2, 3/4 and 1 is exact.
@@ -133,7 +147,8 @@ class PassRateFacet(OrderedFacet):
             ) group by bin
             """
         )
-        return {row["bin"]: row["n"] for row in rows}
+        found = {row["bin"]: row["n"] for row in rows}
+        return Counted(self.bins, [found.get(place, 0) for place in range(len(self.bins))])
 
 
 class OutcomeFacet(OrderedFacet):
@@ -143,13 +158,40 @@ class OutcomeFacet(OrderedFacet):
     columns = ("success",)
     bins = (PassBin("passed", (("exact", "1"),)), PassBin("failed", (("exact", "0"),)), UNSCORED)
 
-    async def _count(self, column: str) -> Mapping[int | None, int]:
+    async def _count(self, column: str) -> Counted:
         # Grouped by the outcome, SQLite would take the rows in the order of its index and look each of them up for the
         # filters. Without groups it takes whichever index has all of it.
         name = escape_sqlite(column)
         counts = (f"count(*) filter (where {_condition(name, bin)})" for bin in self.bins)
         [row] = await self._rows(f"select {', '.join(counts)} from ({self.sql})")
-        return dict(enumerate(row))
+        return Counted(self.bins, tuple(row))
+
+
+class RecordedFacet(OrderedFacet):
+    """Counts of the rows by a recorded value, the most frequent first, and at the end of those without one.
+
+    Datasette's own facet leaves these out, so that its counts add up to fewer rows than there are.
+    """
+
+    type = "recorded"
+    columns = RECORDED_FACETS
+
+    async def suggest(self) -> list[dict[str, Any]]:
+        """Offer nothing: it stands where it belongs already, and Datasette offers its own."""
+        return []
+
+    async def _count(self, column: str) -> Counted:
+        name, size = escape_sqlite(column), self.get_facet_size()
+        rows = await self._rows(
+            f"""
+            select {name} as value, count(*) as n from ({self.sql})
+            group by {name} order by {name} is null desc, n desc, {name} limit {size + 2}
+            """
+        )
+        known = [(row["value"], row["n"]) for row in rows if row["value"] is not None]
+        bins = [PassBin(str(value), (("exact", str(value)),)) for value, _ in known[:size]]
+        unrecorded = sum(row["n"] for row in rows if row["value"] is None)
+        return Counted([*bins, UNRECORDED], [*(n for _, n in known[:size]), unrecorded], len(known) > size)
 
 
 def _column(config: Mapping[str, Any]) -> str:

@@ -15,13 +15,27 @@ CONSTRAINTS = {"primary", "foreign", "unique", "check", "constraint"}
 # Facets count over a whole table, so those of a large table stand only on columns that lead an index.
 SETTINGS: dict[str, dict[str, Any]] = {
     "runs": {"label_column": "name", "sort_desc": "indexed_at"},
-    "steps": {"label_column": "step", "sort": "step", "facets": ["run_id", "split"]},
+    "steps": {"label_column": "step", "sort": "step", "facets": ["run_id", {"recorded": "split"}]},
     "shards": {"label_column": "file", "facets": ["run_id", "layout", "state"]},
     "prompts": {"label_column": "preview"},
-    "prompt_groups": {"label_column": "id", "facets": [{"passrate": "pass_rate"}, "env", "split", "zero_variance"]},
+    "prompt_groups": {
+        "label_column": "id",
+        "facets": [
+            {"passrate": "pass_rate"},
+            {"recorded": "env"},
+            {"recorded": "split"},
+            {"recorded": "zero_variance"},
+        ],
+    },
     "trajectories": {
         "label_column": "uid",
-        "facets": [{"passrate": "group_pass_rate"}, "env", "split", {"outcome": "success"}, "stop_condition"],
+        "facets": [
+            {"passrate": "group_pass_rate"},
+            {"recorded": "env"},
+            {"recorded": "split"},
+            {"outcome": "success"},
+            {"recorded": "stop_condition"},
+        ],
     },
     "annotations": {"label_column": "uid"},
     "fields": {"label_column": "path", "sort": "path", "facets": ["kind"]},
@@ -29,7 +43,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "problems": {"label_column": "reason", "facets": ["shard_id"]},
 }
 # What stands for a facet of the plugin where there is no plugin.
-PLAIN_FACETS = {str({"passrate": "pass_rate"}): "pass_bucket", str({"outcome": "success"}): "success"}
+RECORDED_FACETS = ("env", "split", "zero_variance", "stop_condition")
+PLAIN_FACETS = {
+    str({"passrate": "pass_rate"}): "pass_bucket", str({"outcome": "success"}): "success",
+    **{str({"recorded": column}): column for column in RECORDED_FACETS},
+}  # fmt: skip
 DESCRIPTION = "Rollouts of reinforcement-learning runs: where each trajectory is, and what it can be selected by."
 
 

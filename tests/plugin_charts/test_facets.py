@@ -209,3 +209,39 @@ async def test_base_url(index_path):
     datasette = Datasette([str(index_path)], settings={"base_url": "/prefix/"})
     html = unescape((await datasette.client.get("/run/prompt_groups?_facet_passrate=pass_rate")).text)
     assert "/prefix/run/prompt_groups?_facet_passrate=pass_rate&pass_rate=0" in html
+
+
+@pytest.mark.asyncio
+async def test_a_facet_of_recorded_values_counts_every_row(tmp_path):
+    rows = [{"env": env, "reward": 1} for env in ("math", "math", "code", None, "null", None, None)]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    facets = await facets_of(datasette, "/run/trajectories.json")
+    assert counts_of(facets["env"]) == {"math": 2, "code": 1, "null": 1, "not recorded": 3}
+    assert facets["env"]["truncated"] is False
+    for name in ("env", "split", "success", "stop_condition", "group_pass_rate"):
+        assert sum(counts_of(facets[name]).values()) == len(rows), name
+    for value in facets["env"]["results"]:
+        data = (await datasette.client.get(local(value["toggle_url"]))).json()
+        assert len(data["rows"]) == value["count"]
+        [chosen] = (await facets_of(datasette, local(value["toggle_url"])))["env"]["results"]
+        assert (chosen["label"], chosen["selected"]) == (value["label"], True)
+        assert "env" not in urlsplit(chosen["toggle_url"]).query
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_recorded_is_counted_though_there_are_more_values(tmp_path):
+    rows = [*({"env": f"e{n:02}"} for n in range(7)), *[{"env": None}] * 2, {"env": "e03"}]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))], settings={"default_facet_size": 3})
+    facet = (await facets_of(datasette, "/run/trajectories.json"))["env"]
+    assert counts_of(facet) == {"e03": 2, "e00": 1, "e01": 1, "not recorded": 2}
+    assert facet["truncated"] is True
+    facet = (await facets_of(datasette, "/run/trajectories.json?_facet_size=7"))["env"]
+    assert (len(facet["results"]), facet["truncated"]) == (8, False)
+
+
+@pytest.mark.asyncio
+async def test_groups_without_two_rewards_are_told_from_those_that_give_a_signal(tmp_path):
+    rows = [{"group": group, "reward": reward} for group, reward in (("a", 0), ("a", 1), ("b", 1), ("b", 1), ("c", 1))]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    facet = (await facets_of(datasette, "/run/prompt_groups.json"))["zero_variance"]
+    assert counts_of(facet) == {"0": 1, "1": 1, "fewer than two, or no reward": 1}
