@@ -173,7 +173,8 @@ def test_long_trajectories_are_read_page_by_page(open_page, places):
         later = page.locator('.pager a[rel="next"]')
         if not later.count():
             break
-        later.click()
+        with page.expect_navigation():  # a click waits until the page has begun, not until all of it is there
+            later.click()
     assert seen == [f"line {number}." for number in range(450)]
 
 
