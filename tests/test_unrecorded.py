@@ -144,7 +144,7 @@ PAGE = "/-/rltracer/run/"
 @pytest.mark.asyncio
 async def test_pages_show_a_dash_for_what_is_not_recorded(made: Path) -> None:
     datasette = Datasette([str(made)])
-    assert {row[0].split()[0]: row[8:10] for row in table_rows(await get(datasette, PAGE), "runs")} == {
+    assert {row[0].split()[0]: row[9:11] for row in table_rows(await get(datasette, PAGE), "runs")} == {
         "told": ["1", "1"],
         "silent": ["–", "–"],
     }

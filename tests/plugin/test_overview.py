@@ -36,8 +36,9 @@ def trajectories():
 async def test_every_run_is_a_row(datasette, path):
     rows = table_rows(await get(datasette, path), "runs")
     assert [row[0] for row in rows] == ["old prime-rl", "new prime-rl"]
-    assert rows[1][1:4] == ["0–2", "12", "6"]
-    assert rows[1][4] == "0.500 train"
+    assert rows[1][2:5] == ["0–2", "12", "6"]
+    assert rows[1][1].startswith("read completely")
+    assert rows[1][5] == "0.500 train"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ async def test_steps_are_told_as_in_python_with_links_to_the_first_and_the_last(
     rows = [{"run": "gaps", "step": step, "split": split} for step in steps for split in ("train", "eval")]
     database = make_index(tmp_path / "index.sqlite", [*rows, {"run": "other", "step": 2}])
     page = await get(Datasette([str(database)]), PAGE)
-    assert {row[0].split()[0]: row[1] for row in table_rows(page, "runs")} == {"gaps": said, "other": "2"}
+    assert {row[0].split()[0]: row[2] for row in table_rows(page, "runs")} == {"gaps": said, "other": "2"}
     assert f", steps {said}" in repr(list_runs(database)[0])
     known = [step for step in steps if step is not None]
     for step in known:
@@ -66,9 +67,9 @@ async def test_steps_are_told_as_in_python_with_links_to_the_first_and_the_last(
 
 async def test_a_run_without_training_is_told_by_its_split(datasette):
     [old, _] = table_rows(await get(datasette, PAGE), "runs")
-    assert old[1:4] == ["7", "2", "1"]
-    assert old[4] == "0.000 eval, 0 of 1, 1 unscored"
-    assert old[8:10] == ["1", "1"]
+    assert old[2:5] == ["7", "2", "1"]
+    assert old[5] == "0.000 eval, 0 of 1, 1 unscored"
+    assert old[9:11] == ["1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ async def test_the_terminal_lists_the_same_rates(demo, tmp_path):
     assert indexed(index, demo / "run", write_run(tmp_path / "other", [trace([message("user", "?")])])).returncode == 0
     facts = [json.loads(line) for line in rltracer("inspect", index, "--json").stdout.splitlines()]
     page = await get(Datasette([str(index)]), PAGE)
-    told = {row[0].split()[0]: (row[4], row[6]) for row in table_rows(page, "runs")}
+    told = {row[0].split()[0]: (row[5], row[7]) for row in table_rows(page, "runs")}
     assert [fact["split"] for fact in facts] == ["train", "train"]
     for fact in facts:
         rate, reward = (fact[name] for name in ("pass_rate", "reward_mean"))

@@ -92,7 +92,7 @@ async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path
     assert "train pass rate 0.667 4 of 6, 1 unscored mean reward 0.667 over all steps" in head
     assert "; eval pass rate 0.000 0 of 1, mean reward 0.250" in head
     [row] = table_rows(await get(datasette, "/-/rltracer/index/"), "runs")
-    assert (row[4], row[6]) == ("0.667 train, 4 of 6, 1 unscored", "0.667")
+    assert (row[5], row[7]) == ("0.667 train, 4 of 6, 1 unscored", "0.667")
 
 
 async def test_hardest_and_easiest_prompts(datasette):
