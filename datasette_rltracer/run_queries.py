@@ -5,7 +5,7 @@ from __future__ import annotations
 from rltracer_sqlite.browse.outcome import empty_query
 from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
-from rltracer_sqlite.index.ranked import NOT_AMONG_THE_HARDEST, ranked_query
+from rltracer_sqlite.index.ranked import HARD, NOT_AMONG_THE_HARDEST, ranked_query
 from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, FAILED, OF_STEPS, STEPS_AMISS
 from rltracer_sqlite.scores import MOST_RANKED
 
@@ -111,10 +111,10 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
 def _prompts(run: int) -> dict[str, Query]:
     """Return the queries for the hardest and the easiest prompts over all steps.
 
-    They are as many as in the terminal, and in its order. No prompt is in both lists: where there are few, the easiest
-    are what the list of the hardest leaves.
+    They are as many as in the terminal without a number, and in its order: what always passed is not hard, and what
+    never passed is not easy. No prompt is in both lists: the easiest are of what the list of the hardest leaves.
     """
     return {
-        "hardest": Query(*ranked_query(run, MOST_RANKED)),
+        "hardest": Query(*ranked_query(run, MOST_RANKED, places=HARD)),
         "easiest": Query(*ranked_query(run, MOST_RANKED, is_easiest=True, places=NOT_AMONG_THE_HARDEST)),
     }

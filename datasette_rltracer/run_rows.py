@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rltracer_sqlite.amounts import few, in_ranges
 from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
+from rltracer_sqlite.index.ranked import Ends
 from rltracer_sqlite.index.states import by_step, step_amiss, step_marks
 
 from .addresses import prompt_url, row_url, step_url, table_url
@@ -33,7 +34,7 @@ def list_rows(datasette: Datasette, database: str, about: dict[str, Any], lists:
         "zero_signal": envs.first(all_zero_signal=0)["all_zero_signal"] or 0,
         "judged": envs.first(all_judged=0)["all_judged"] or 0,
         "has_tools": envs.first(has_tools=0)["has_tools"],
-        "ends": lists["hardest"].first(never_passed=0, always_passed=0),
+        "ends": (lists["hardest"] if lists["hardest"].rows else lists["easiest"]).first(**Ends()._asdict()),
     }
 
 

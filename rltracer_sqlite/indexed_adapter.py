@@ -150,7 +150,7 @@ class IndexedAdapter:
     ) -> list[dict[str, Any]]:
         """Return a row for each of the prompts with the lowest or the highest pass rates over all steps indexed so far.
 
-        The rows are those of `rltracer inspect --hardest --json` without the best and the worst, for which
+        The rows are those of `rltracer inspect --hardest N --json` without the best and the worst, for which
         `prompt_over_steps` is asked; with `limit=None` all scored prompts have one.
         Raises ValueError for a split or an environment that the run has not.
         """

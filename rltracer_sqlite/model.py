@@ -211,10 +211,10 @@ class RLTracer:
     ) -> list[Prompt]:
         """Return the prompts with the lowest pass rates over all steps, the hardest first; all with `limit=None`.
 
-        They are those of `rltracer inspect --hardest` and of a run's page: of equal pass rates the most often scored
-        first, then by number. A prompt without a scored trajectory is in no place, and one of several splits or
-        environments has one in each; `split` and `env` choose. Decodes no trajectory; of a run's folder, what is new in
-        the files of every step is read first.
+        They are those of `rltracer inspect --hardest N`, of equal pass rates the most often scored first, then by
+        number; without its N, and on a run's page, those that always passed are left out. A prompt without a scored
+        trajectory is in no place, and one of several splits or environments has one in each; `split` and `env` choose.
+        Decodes no trajectory; of a run's folder, what is new in the files of every step is read first.
 
         Raises ValueError for a split or an environment that the run has not, with what it has, SourceError for a run
         and IndexFileError for an index that cannot be read, and TypeError for an adapter without `ranked_prompts`.

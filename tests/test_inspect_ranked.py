@@ -17,7 +17,7 @@ HIGH_AND_LOW = ("highest", "lowest")
 def test_a_ranked_prompt_names_its_best_and_worst_trajectory_as_its_own_list_does(demo: Path) -> None:
     database = demo / "x.sqlite"
     told = list(map(json.loads, rltracer("inspect", database, "--hardest", 99, "--json").stdout.splitlines()))
-    head, *shown = rltracer("inspect", database, "--hardest", 99).stdout.splitlines()[3:]
+    head, *shown = rltracer("inspect", database, "--hardest", 99).stdout.splitlines()[-len(told) - 1 :]
     assert head.split() == ["prompt", "split", "scored", "pass", "rate", "best", "worst", "preview"]
     for row, line in zip(told, shown, strict=True):
         *_, best, worst = rltracer("inspect", database, "--prompt", row["prompt_id"]).stdout.splitlines()
@@ -117,8 +117,8 @@ def test_prompts_without_a_score_are_told_by_what_they_lack(tmp_path: Path, name
         for place, (right, reward) in enumerate(prompts)
     ]
     database = make_index(tmp_path / "x.sqlite", made, ("metrics.right", 1.0))
-    lines = rltracer("inspect", database, "--hardest").stdout.splitlines()
-    assert " ".join(lines[1 : lines.index(next(line for line in lines if "preview" in line))]) == said
+    shown = " ".join(rltracer("inspect", database, "--hardest", 9).stdout.split())
+    assert f"; 0 never passed, 1 always did {said} prompt split " in shown
 
 
 def test_where_no_prompt_is_scored_the_sentence_says_what_they_lack(tmp_path: Path) -> None:
@@ -128,3 +128,30 @@ def test_where_no_prompt_is_scored_the_sentence_says_what_they_lack(tmp_path: Pa
         "No prompt is scored by the run's success rule, metrics.right >= 1: the only prompt has rewards, but no "
         "metrics.right. rltracer success DB --rule sets another rule."
     )
+
+
+# Of each prompt how many of its two trajectories pass; without a number the other end is left out.
+@pytest.mark.parametrize(
+    ("passed", "hardest", "easiest"),
+    [
+        ([2, 0, 1, 2], [2, 3], [1, 4, 3]),
+        ([2, 2], "0 of 2 Every scored prompt always passed.", [1, 2]),
+        ([0], [1], "0 of 1 No scored prompt ever passed."),
+    ],
+    ids=["some", "all pass", "none passes"],
+)
+def test_without_a_number_the_answer_to_the_opposite_question_is_left_out(
+    tmp_path: Path, passed: list[int], hardest: list[int] | str, easiest: list[int] | str
+) -> None:
+    made = [{"prompt": f"p{n}", "reward": float(one < count)} for n, count in enumerate(passed) for one in (0, 1)]
+    database = make_index(tmp_path / "x.sqlite", made)
+    for order, found in (("hardest", hardest), ("easiest", easiest)):
+        listed = [
+            json.loads(line) for line in rltracer("inspect", database, f"--{order}", "--json").stdout.splitlines()
+        ]
+        assert [one["prompt_id"] for one in listed] == ([] if isinstance(found, str) else found)
+        assert len(rltracer("inspect", database, f"--{order}", 9, "--json").stdout.splitlines()) == len(passed)
+        if isinstance(found, str):
+            done = rltracer("inspect", database, f"--{order}")
+            assert (done.returncode, done.stdout.splitlines()[-1]) == (0, found[7:])
+            assert done.stdout.startswith(found[:6])

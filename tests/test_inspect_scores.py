@@ -53,11 +53,11 @@ def test_the_hardest_prompts_are_listed(demo: Path) -> None:
         told = [json.loads(line) for line in rltracer("inspect", database, *options, "--json").stdout.splitlines()]
         assert [(fact["prompt_id"], fact["split"], fact["pass_rate"]) for fact in told] == known[:count]
     shown = rltracer("inspect", database, "--hardest", 3).stdout.splitlines()
-    assert " ".join(shown[:3]).startswith(
-        f"3 of {len(known)} scored prompts, hardest first, over all steps; splits eval, train "
-        "Success: metrics.correct_final_label >= 1; 6 prompts not scored: they have no reward."
+    assert " ".join(" ".join(shown[:4]).split()).startswith(
+        f"3 of {len(known)} scored prompts, hardest first, over all steps; splits eval, train; 2 never passed, 1 "
+        "always did Success: metrics.correct_final_label >= 1; 6 prompts not scored: they have no reward."
     )
-    assert [int(line.split()[0]) for line in shown[4:]] == [number for number, _, _ in known[:3]]
+    assert [int(line.split()[0]) for line in shown[-3:]] == [number for number, _, _ in known[:3]]
 
 
 def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path) -> None:
@@ -71,15 +71,14 @@ def test_the_easiest_prompts_of_a_split_and_an_environment_are_listed(demo: Path
         """,
     )
     chosen = ["--split", "train", "--env", "word-problems"]
-    told = [
-        json.loads(line) for line in rltracer("inspect", database, "--easiest", *chosen, "--json").stdout.splitlines()
-    ]
+    done = rltracer("inspect", database, "--easiest", 9, *chosen, "--json")
+    told = list(map(json.loads, done.stdout.splitlines()))
     assert [(fact["prompt_id"], fact["pass_rate"]) for fact in told] == known
     assert {(fact["split"], fact["env"]) for fact in told} == {("train", "word-problems")}
-    shown = " ".join(rltracer("inspect", database, "--easiest", *chosen).stdout.split())
+    shown = " ".join(rltracer("inspect", database, "--easiest", 9, *chosen).stdout.split())
     assert shown.startswith(
-        "5 scored prompts, easiest first, over all steps; split train; env word-problems Success: "
-        "metrics.correct_final_label >= 1; every prompt is scored. prompt"
+        "5 scored prompts, easiest first, over all steps; split train; env word-problems; 1 never passed, 1 always did "
+        "Success: metrics.correct_final_label >= 1; every prompt is scored. prompt"
     )
 
 

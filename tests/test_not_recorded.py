@@ -52,7 +52,7 @@ def test_commands_count_what_is_chosen(database: Path, tmp_path: Path, options: 
     assert (
         sum(prompt["trajectories"] for prompt in lines("inspect", database, "--step", 1, *options, "--json")) == count
     )
-    assert len(lines("inspect", database, "--hardest", *options, "--json")) == count
+    assert len(lines("inspect", database, "--hardest", 9, *options, "--json")) == count
     [told] = lines("analyze", database, *options, "--json")
     assert sum(window["trajectories"] for window in told["windows"] if window["env"] is None) == count
     drawn = rltracer("plot", database, "pass-rate", *options).stdout.splitlines()

@@ -129,7 +129,7 @@ def test_what_cannot_be_read_any_more_is_told_as_what_is_gone(tmp_path: Path, sp
     with RLTracer(database) as tracer:
         assert len(tracer.trajectory(1).load().messages) == 3
     lost = "1 of {} trajectories counted here cannot be opened: its file is gone"
-    for asked, of in ((("--step", 1), 2), (("--hardest",), 3), (("--prompt", 1), 3)):
+    for asked, of in ((("--step", 1), 2), (("--hardest", 9), 3), (("--prompt", 1), 3)):
         assert lost.format(of) in rltracer("inspect", database, *asked).stdout
     [first, second] = map(json.loads, rltracer("inspect", database, "--json").stdout.splitlines())
     assert (first["gone"], second["gone"], second["amiss"]) == (1, 0, "")

@@ -14,7 +14,7 @@ from ..unrecorded import NOT_RECORDED
 from . import CONTEXT, options
 from .amiss import say_amiss_of
 from .inspection import asked_to_show
-from .numbers import From, FromOrPlace, WholeOrNone
+from .numbers import UNNUMBERED, From, FromOrPlace, WholeOrNone
 from .one_trajectory import explained, loaded, only_one, row_of
 from .places import RUN, TOKENIZER, check_run
 from .runs import several_runs
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from .inspection import Inspection
 
 
-def _ranked(name: str, which: str) -> Callable[[Any], Any]:
+def _ranked(name: str, which: str, but: str) -> Callable[[Any], Any]:
     return click.option(
         name,
         type=FromOrPlace(1),
         is_flag=False,
-        flag_value=MOST_RANKED,
+        flag_value=UNNUMBERED,
         metavar="[N]",
         help=f"List the N prompts with the {which} pass rates over all steps, each with its best and worst trajectory. "
-        f"Without N: {MOST_RANKED}.",
+        f"Without N: {MOST_RANKED}, and none that {but}.",
     )
 
 
@@ -58,8 +58,8 @@ def _ranked(name: str, which: str) -> Callable[[Any], Any]:
     help="List the trajectories of this prompt of --step, by its number, the beginning of its key or of its text; "
     "without --step, its groups over the steps.",
 )
-@_ranked("--hardest", "lowest")
-@_ranked("--easiest", "highest")
+@_ranked("--hardest", "lowest", "always passed")
+@_ranked("--easiest", "highest", "never passed")
 @options.split
 @options.env
 @click.option("--trajectory", metavar="ID", help="Show this trajectory, by the id that lists show, or by its own.")

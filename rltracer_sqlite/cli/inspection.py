@@ -9,7 +9,7 @@ import click
 
 from ..scores import MOST_RANKED
 from ..unrecorded import NOT_RECORDED
-from .numbers import parse_range
+from .numbers import UNNUMBERED, parse_range
 from .places import RUN
 from .visible import printable
 
@@ -31,7 +31,7 @@ class Inspection:
     step: int | None
     is_of_step: bool  # a step is asked for; without a number that is what has none
     prompt: str | None
-    most: int | None  # of the prompts in the order of their pass rates; None: they are not asked for
+    most: int | None  # of the prompts in the order of their pass rates, or UNNUMBERED; None: they are not asked for
     is_easiest: bool
     trajectory: str | None
     other: str | None  # the trajectory beside it
@@ -103,7 +103,7 @@ def _place_and_most(
     if place is not None:
         how = f"rltracer inspect run.sqlite --hardest {MOST_RANKED}"
         raise click.UsageError(printable(f"--hardest and --easiest take a whole number, not {after!r}: {how}"))
-    return RUN.convert(after, None, click.get_current_context()), MOST_RANKED
+    return RUN.convert(after, None, click.get_current_context()), UNNUMBERED
 
 
 def _place_and_run(place: Root | None, run: str | None, name: str | None) -> tuple[Root, str | None]:

@@ -55,11 +55,19 @@ class Between(click.FloatRange):
         return number
 
 
+UNNUMBERED = -1
+
+
 class FromOrPlace(From):
-    """The optional number of an option, or what comes after the option where the number is left out, as text."""
+    """The optional number of an option, or what comes after the option where the number is left out, as text.
+
+    Where nothing comes after it, it is UNNUMBERED, which nobody can type.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if isinstance(value, str) and not NUMBER.fullmatch(value) else super().convert(value, param, ctx)
+        if not isinstance(value, str):
+            return value
+        return super().convert(value, param, ctx) if NUMBER.fullmatch(value) else value
 
 
 def _refuse_text(value: Any, kind: click.ParamType[Any], param: click.Parameter | None, ctx: Any) -> None:

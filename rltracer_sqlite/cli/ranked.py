@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
+from ..scores import MOST_RANKED
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, identity, screen_width, width_of, wrapped
 from .covered import covered, path_of_rule, rule_of
+from .numbers import UNNUMBERED
 from .over_steps import hint, read_all
 from .previews import told_apart
 from .visible import json_line, printable
@@ -27,32 +29,45 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     """Yield the prompts with the lowest, or highest, pass rates over the chosen steps, each with its best and worst
     trajectory; of a folder these steps are read first.
 
-    Raises SourceError where no prompt is scored.
+    UNNUMBERED they are as many as on a run's page, and none of the hardest always passed, none of the easiest
+    never did. Raises SourceError where no prompt is scored.
     """
-    from ..index.ranked import ranked_prompts, with_ends
+    from ..index.ranked import ANY, EASY, HARD, ranked_prompts, with_ends
     from ..sources.base import SourceError
 
     read_all(adapter, among)
     where = (adapter.connection, adapter.run_id)
-    prompts, count, of_all = ranked_prompts(*where, limit, among, is_easiest)
-    if not prompts:
+    places = ANY
+    if limit == UNNUMBERED:
+        limit, places = MOST_RANKED, EASY if is_easiest else HARD
+    prompts, ends = ranked_prompts(*where, limit, among, is_easiest, places)
+    count = ends.listed
+    if not count:
         raise SourceError(_none_scored(adapter, among))
     prompts = with_ends(*where, prompts, among)
     if as_json:
         yield from map(json_line, prompts)
         return
-    width = screen_width()
-    counted = plural(count, "scored prompt")
-    listed = counted if len(prompts) == count else f"{len(prompts):,} of {counted}"
-    order = "easiest" if is_easiest else "hardest"
-    caption = f"{listed}, {order} first, {_steps(among)}{covered(adapter, among)}"
-    yield from wrapped(printable(caption), width)
-    others = _unscored(adapter, among) if of_all > count else "every prompt is scored"
+    width, order = screen_width(), "easiest" if is_easiest else "hardest"
+    caption = f"{_counted(len(prompts), count)}, {order} first, {_steps(among)}{covered(adapter, among)}"
+    passed = f"{ends.never_passed:,} never passed, {ends.always_passed:,} always did"
+    yield from wrapped(printable(f"{caption}; {passed}"), width)
+    others = _unscored(adapter, among) if ends.prompts > count else "every prompt is scored"
     yield from wrapped(printable(f"Success: {rule_of(adapter)}; {others}."), width)
+    lists_all = f"--{order} {count} lists all"
+    if not prompts:
+        yield "No scored prompt ever passed." if is_easiest else "Every scored prompt always passed."
+        yield from hint(lists_all, width)
+        return
     yield from _table(prompts, width)
     yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
-    lists_all = f"; --{order} {count} lists all" if len(prompts) < count else ""
-    yield from hint(f"--trajectory ID shows the best or the worst, --prompt N a prompt by its steps{lists_all}", width)
+    shows = "--trajectory ID shows the best or the worst, --prompt N a prompt by its steps"
+    yield from hint(f"{shows}; {lists_all}" if len(prompts) < count else shows, width)
+
+
+def _counted(listed: int, count: int) -> str:
+    counted = plural(count, "scored prompt")
+    return counted if listed == count else f"{listed:,} of {counted}"
 
 
 def _table(prompts: Sequence[dict[str, Any]], width: int) -> Iterator[str]:

@@ -51,8 +51,20 @@ select count(*), ifnull(sum(has_reward), 0) from (
 )
 """
 COUNTED = ("listed", "prompts", "never_passed", "always_passed")
+ANY = "1 = 1"
+# Where nobody said how many: what always passed is not hard, and what never passed is not easy.
+HARD, EASY = "successes < scored", "successes > 0"
 # Beside the list of the hardest none of them is called easy.
-NOT_AMONG_THE_HARDEST = "place > {limit}"
+NOT_AMONG_THE_HARDEST = f"{EASY} and (place > {{limit}} or not {HARD})"
+
+
+class Ends(NamedTuple):
+    """How many prompts are ranked, how many there are, and how many of the ranked never passed and always did."""
+
+    listed: int = 0
+    prompts: int = 0
+    never_passed: int = 0
+    always_passed: int = 0
 
 
 class Unscored(NamedTuple):
@@ -62,7 +74,7 @@ class Unscored(NamedTuple):
     rewarded: int
 
 
-def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False, places: str = "1 = 1") -> Query:
+def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False, places: str = ANY) -> Query:
     """Return the query for the rows of `ranked_prompts`, of those that meet the condition `places` alone.
 
     Each row has COUNTED: of all prompts how many are scored (`listed`), never passed and always did, and how many there
@@ -78,16 +90,23 @@ def ranked_query(run_id: int, limit: int, among: Among = ALL, is_easiest: bool =
 
 
 def ranked_prompts(
-    connection: sqlite3.Connection, run_id: int, limit: int, among: Among = ALL, is_easiest: bool = False
-) -> tuple[list[dict[str, Any]], int, int]:
-    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, how many are scored, and
-    how many prompts there are; without a scored one the three are [], 0 and 0.
+    connection: sqlite3.Connection,
+    run_id: int,
+    limit: int,
+    among: Among = ALL,
+    is_easiest: bool = False,
+    places: str = ANY,
+) -> tuple[list[dict[str, Any]], Ends]:
+    """Return the scored prompts of a run with the lowest or highest pass rates over all steps, of those that meet the
+    condition `places`, and how many there are of all; without a scored one these are [] and zeros.
 
     A prompt of two splits is ranked in each. Of equal pass rates the most often scored comes first.
     """
-    rows = list(map(with_key, table_rows(connection, *ranked_query(run_id, limit, among, is_easiest))))
-    counts = [{name: row.pop(name) for name in COUNTED} for row in rows]
-    return rows, *((counts[0]["listed"], counts[0]["prompts"]) if counts else (0, 0))
+    rows = list(map(with_key, table_rows(connection, *ranked_query(run_id, limit, among, is_easiest, places))))
+    if not rows and places != ANY:  # how many there are stands in a row
+        return [], ranked_prompts(connection, run_id, 1, among, is_easiest)[1]
+    ends = [Ends(*(row.pop(name) for name in COUNTED)) for row in rows]
+    return rows, ends[0] if ends else Ends()
 
 
 def unscored_prompts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> Unscored:

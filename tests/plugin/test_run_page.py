@@ -100,33 +100,45 @@ async def test_hardest_and_easiest_prompts(datasette):
     assert [row[:1] + row[2:] for row in table_rows(page, "hardest")] == [
         ["hardprompt 3 · math · train", "0.000", "2"],
         ["middlingprompt 2 · math · train", "0.500", "2"],
-        ["easyprompt 1 · math · train", "1.000", "2"],
     ]
-    assert "All 3 scored prompts are in the other list." in words(page)
+    assert [row[:1] + row[2:] for row in table_rows(page, "easiest")] == [["easyprompt 1 · math · train", "1.000", "2"]]
+    assert "The other 1 always passed." in words(page)
     assert words(page).count("1 of 4 prompts has no score by the success rule, and is in neither list.") == 1
     for name, shown in (("hardest", 3), ("easiest", 1)):
         [table] = links(page[page.index(f'id="{name}"') :], "as a table")[:1]
         assert [row["prompt_id"] for row in await table_rows_of(datasette, table)][:1] == [shown]
 
 
-@pytest.mark.parametrize(("prompts", "hard", "easy"), [(1, 1, 0), (10, 10, 0), (11, 10, 1), (19, 10, 9), (25, 10, 10)])
-async def test_the_lists_of_prompts_are_those_of_the_terminal_and_none_is_in_both(tmp_path, prompts, hard, easy):
-    rows = [{"prompt": f"p{number % prompts:02}", "reward": float(number % 9 > 4)} for number in range(2 * prompts)]
+# Prompts that never, sometimes and always passed, how many are in each list, and what is said there.
+LISTS = [
+    ((1, 0, 0), (1, 0), "No scored prompt ever passed."),
+    ((0, 1, 0), (1, 0), "The only scored prompt is in the other list."),
+    ((0, 0, 1), (0, 1), "Every scored prompt always passed."),
+    ((2, 0, 13), (2, 10), "The other 13 always passed."),
+    ((0, 10, 0), (10, 0), "All 10 scored prompts are in the other list."),
+    ((2, 3, 0), (5, 0), "All 3 scored prompts that ever passed are in the other list."),
+    ((1, 11, 2), (10, 4), "The other 10 are in the list of the hardest."),
+    ((12, 0, 12), (10, 10), "Of 24 scored prompts 12 never passed and 12 always did."),
+]
+
+
+@pytest.mark.parametrize(("prompts", "counts", "said"), LISTS, ids=[str(prompts) for prompts, *_ in LISTS])
+async def test_the_lists_of_prompts_are_those_of_the_terminal_and_none_is_in_both(tmp_path, prompts, counts, said):
+    rewards = [each for each, count in zip([(0, 0), (0, 1), (1, 1)], prompts, strict=True) for _ in range(count)]
+    rows = [{"prompt": f"p{n:02}", "reward": float(one)} for n, each in enumerate(rewards) for one in each]
     made = make_index(tmp_path / "index.sqlite", rows)
     page = await get(Datasette([str(made)]), PAGE)
     lists = {
         name: [row[0] for row in table_rows(page, name)] if count else []
-        for name, count in (("hardest", hard), ("easiest", easy))
+        for name, count in zip(("hardest", "easiest"), counts, strict=True)
     }
-    assert [len(one) for one in lists.values()] == [hard, easy]
-    assert len({*lists["hardest"], *lists["easiest"]}) == hard + easy
+    assert tuple(len(one) for one in lists.values()) == counts
+    assert len({*lists["hardest"], *lists["easiest"]}) == sum(counts)
     for name, shown in lists.items():
-        told = map(json.loads, rltracer("inspect", made, f"--{name}", hard + easy, "--json").stdout.splitlines())
+        told = map(json.loads, rltracer("inspect", made, f"--{name}", 99, "--json").stdout.splitlines())
         listed = [f"{one['preview']}prompt {one['prompt_id']} · math · train" for one in told]
         assert [one for one in listed if name == "hardest" or one not in lists["hardest"]][: len(shown)] == shown
-    assert (f"The other {hard} are in the list of the hardest." in words(page)) == (0 < easy < 10)
-    assert ("scored prompts are in the other list." in words(page)) == (prompts == 10)
-    assert ("There is only one scored prompt, and it is in the other list." in words(page)) == (prompts == 1)
+    assert said in words(page)
 
 
 async def test_what_stands_out_is_one_click_away(tmp_path):
