@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest
@@ -9,6 +10,7 @@ from datasette.utils.asgi import BadRequest
 from rltracer_sqlite.charts import ChartError, Filters, Query, load_spec, plan_query
 from rltracer_sqlite.charts.data import Span, finite, span_query
 from rltracer_sqlite.charts.figure import Figure, figure_of
+from rltracer_sqlite.charts.nothing import why_nothing
 from rltracer_sqlite.charts.render import chart_content
 from rltracer_sqlite.charts.scoring import scoring_query, scoring_words
 from rltracer_sqlite.charts.unread import Unread, unread_of, unread_query
@@ -40,6 +42,8 @@ async def drawn_from(
     query = await _query(datasette, database, chart, filters)
     found = await datasette.execute(database, query.sql, query.parameters, truncate=False)
     figure = await _figure(datasette, database, chart, query, [finite(bounded(row)) for row in found.rows], run)
+    if not figure.rows:
+        figure = replace(figure, words=await _why_nothing(datasette, database, chart, filters))
     may_query = await compat.can_execute_sql(datasette, actor, database)
     return {
         **chart_content(figure),
@@ -62,6 +66,12 @@ async def _figure(datasette: Datasette, database: str, chart: str, query: Query,
     """Return a chart with its rows in words, the success rule behind it, what is unscored, and what was not read."""
     rule = await _rule(datasette, database, chart, query) if rows else ""
     return figure_of(chart, query, rows, rule, await _unread(datasette, database, query), run)
+
+
+async def _why_nothing(datasette: Datasette, database: str, chart: str, filters: Filters) -> str:
+    asked = {"split": filters.split, "env": filters.env, "first": filters.step_gte, "last": filters.step_lte}
+    given = {name: int(value) if name in ("first", "last") else value for name, value in asked.items() if value}
+    return await ask(datasette, database, lambda connection: why_nothing(connection, filters.run_id, chart, given))
 
 
 async def _rule(datasette: Datasette, database: str, chart: str, query: Query) -> str:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from rltracer_sqlite.amounts import LONGEST_NAME, shortened_name
 from rltracer_sqlite.charts import Filters, load_spec
 from rltracer_sqlite.charts.render import SCRIPTS, VEGA, WAITING
 
+from .addresses import overview_url, run_url
 from .chart_filters import chart_url, charts_url
 from .kept import static_url
 from .text import plain, visible
@@ -37,8 +39,20 @@ def scripts(datasette: Datasette) -> Markup:
     return Markup("\n").join(lines)
 
 
+def _way(datasette: Datasette, database: str, filters: Filters, run: str) -> Markup:
+    """Return the links that stand above every page of ours, down to all charts with the same filters."""
+    ways = (
+        (datasette.urls.instance(), "home"),
+        (datasette.urls.database(database), visible(database)),
+        (overview_url(datasette, database), "rollouts"),
+        (run_url(datasette, database, filters.run_id), Markup("run: ") + visible(shortened_name(run, LONGEST_NAME))),
+        (charts_url(datasette, database, filters), "charts"),
+    )
+    return Markup(" / ").join(Markup('<a href="{}">{}</a>').format(address, words) for address, words in ways)
+
+
 def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filters, run: str) -> str:
-    """Return the HTML of a page that has one chart and nothing else; `run` is the name of the run."""
+    """Return the HTML of a page that has one chart and the way down to it alone; `run` is the name of the run."""
     title = load_spec(chart)["usermeta"]["rltracer"]["title"]
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -47,7 +61,8 @@ def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filter
 <title>{escape(title)}: {escape(plain(run))}</title>
 <link rel="stylesheet" href="{escape(static_url(datasette, "charts.css"))}">
 <body class="rltracer-chart-page">
-<p><a href="{escape(charts_url(datasette, database, filters))}">All charts of {visible(run)}</a></p>
+<nav class="way" aria-label="Way to this page">{_way(datasette, database, filters, run)} / \
+<span aria-current="page">{escape(title)}</span></nav>
 {frame_of(datasette, database, chart, filters)}
 {scripts(datasette)}
 </body>

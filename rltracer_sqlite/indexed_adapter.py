@@ -163,7 +163,7 @@ class IndexedAdapter:
             missing = None if among.is_all else nothing_there(*where, split=split, env=env)
             if missing is not None:
                 raise ValueError(missing)
-            rows, *_ = ranked_prompts(*where, most, among, is_easiest)
+            rows, _ = ranked_prompts(*where, most, among, is_easiest)
         return rows
 
     def prompt_over_steps(self, number: int, split: str | None = None, env: str | None = None) -> list[dict[str, Any]]:

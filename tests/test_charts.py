@@ -177,7 +177,7 @@ def test_prompts_without_a_score_are_told(tmp_path, chart, unscored, more):
 def test_prompts_of_the_same_difficulty_are_in_the_order_of_the_lists(tmp_path):
     rows = [{"step": 1, "prompt": f"p{n}", "reward": float(n == 4)} for n in range(5) for _ in range(1 + n % 3)]
     connection = sqlite3.connect(make_index(tmp_path / "run.sqlite", rows))
-    listed, _, _ = ranked_prompts(connection, 1, 10)
+    listed, _ = ranked_prompts(connection, 1, 10)
     drawn = [row["prompt_id"] for row in draw(connection, "difficulty")]
     connection.close()
     assert drawn == [row["prompt_id"] for row in listed] == [3, 2, 1, 4, 5]
@@ -251,7 +251,7 @@ def test_words_say_what_a_reader_would_see(connection):
     assert words.startswith("Pass rate, train: 50.0% at step 1,")
     assert words.endswith("; 480 scored in all.")
     assert "of 5 scored prompts 0" in describe_rows("histogram", draw(connection, "histogram"))
-    assert describe_rows("length", []) == "There is nothing to draw: no row matches."
+    assert describe_rows("length", []) == "Nothing to draw: no row matches."
 
 
 def test_themes_have_the_same_names():

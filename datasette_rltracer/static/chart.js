@@ -197,7 +197,7 @@ function tools(figure, content) {
   }
   const rows = element("details", {}, element("summary", {textContent: `Table of ${content.rows.length.toLocaleString("en")} row${content.rows.length === 1 ? "" : "s"}`}));
   rows.addEventListener("toggle", () => rows.open && !rows.querySelector("div") && rows.append(table(content)));
-  if (content.page_url) bar.append(element("a", {href: content.page_url, textContent: "This chart alone"}));
+  if (content.page_url && !document.body.matches(".rltracer-chart-page")) bar.append(element("a", {href: content.page_url, textContent: "This chart alone"}));
   bar.append(rows);
   return bar;
 }

@@ -17,7 +17,7 @@ def describe_rows(chart: str, rows: Sequence[Row], split: str = "") -> str:
     `split` is the one that all of them are of, or "": charts of prompts name it, as their rows do not.
     """
     if not rows:
-        return "There is nothing to draw: no row matches."
+        return "Nothing to draw: no row matches."
     if chart in OF_PROMPTS:
         return OF_PROMPTS[chart](rows, f" of {shortened(named('split', split), LONGEST_NAME)}" if split else "")
     return DESCRIPTIONS[chart](rows)

@@ -246,7 +246,7 @@ def test_a_window_that_is_too_small_is_said(browser, server):
 
 def test_nothing_to_draw_is_said(page, server):
     open_chart(page, server, "pass_rate", "?env=none")
-    assert "There is nothing to draw" in page.locator("figcaption").inner_text()
+    assert page.locator("figcaption").inner_text().startswith("Nothing to draw: no trajectory of demo with env none ")
     assert page.locator(".drawing, button").count() == 0
 
 

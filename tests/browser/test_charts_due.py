@@ -131,7 +131,7 @@ def test_a_frame_that_fails_or_has_nothing_says_so_far_below_too(browser, server
         )
         assert "needs windows of at least 2" in page.locator("#chart-histogram").get_by_role("alert").inner_text()
         assert page.get_by_text("Drawing …").count() == 0
-        assert page.get_by_text("There is nothing to draw").count() == 6
+        assert page.get_by_text("Nothing to draw: no trajectory of").count() == 6
 
 
 def test_without_javascript_no_frame_waits(browser, server):

@@ -18,6 +18,7 @@ from rltracer_sqlite.charts import CHARTS, load_spec
 from rltracer_sqlite.passrates import pass_bin
 from rltracer_sqlite.unseen import INVISIBLE
 
+from ..commands import rltracer
 from ..index_factory import make_index
 from .conftest import rollouts
 
@@ -162,6 +163,31 @@ async def test_page_of_one_chart_is_strict(datasette, chart):
     assert "unsafe" not in policy
     assert load_spec(chart)["usermeta"]["rltracer"]["title"] in unescape(response.text)
     assert not re.search(r"<script(?![^>]* src=)|<style| style=| on\w+=", response.text)
+
+
+@pytest.mark.asyncio
+async def test_page_of_one_chart_has_the_way_down_to_it(datasette):
+    text = (await datasette.client.get(f"{BASE}/reward?split=train&step__gte=2")).text
+    way = text[text.index("<nav") : text.index("</nav>")]
+    assert re.findall(r'<a href="([^"]+)">([^<]+)<', unescape(way)) == [
+        ("/", "home"),
+        ("/run", "run"),
+        ("/-/rltracer/run/", "rollouts"),
+        ("/-/rltracer/run/run/1", "run: demo"),
+        ("/-/rltracer/run/run/1/charts?split=train&step__gte=2", "charts"),
+    ]
+    assert '<span aria-current="page">Reward and its components over steps</span>' in way
+
+
+@pytest.mark.asyncio
+async def test_a_run_without_steps_says_so_as_in_the_terminal(tmp_path):
+    rows = [{"run": "chats", "step": None, "reward": 1.0}] * 2
+    database = make_index(tmp_path / "run.sqlite", rows)
+    told = rltracer("plot", database, "pass-rate").stderr
+    assert "Nothing to draw: chats records no steps." in told
+    for chart, query in (("pass_rate", ""), ("length", "?step__gte=3")):
+        content = await content_of(Datasette([str(database)]), f"{chart}", query)
+        assert content["description"].startswith("Nothing to draw: chats records no steps.")
 
 
 @pytest.mark.asyncio
