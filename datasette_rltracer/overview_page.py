@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rltracer_sqlite.amounts import MOST_RANGES, few
 from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, STEPS_AMISS, state_words
 from rltracer_sqlite.index.totals import COUNTED, TOTALS
+from rltracer_sqlite.index.without_text import WITHOUT_TEXT
 
 from .access import permitted_index
 from .addresses import DATABASE, overview_url, place, run_url, step_url
@@ -80,6 +81,7 @@ select
         where run_id = r.id) as splits,
     {", ".join(f"ifnull({name}, 0) as {name}" for name in ("files", *COUNTS))},
     {STEPS_AMISS.format(schema="main").strip()},
+    {WITHOUT_TEXT.format(schema="main").strip()},
     (select json_group_array(json_array(first, last)) from ranges
         where run_id = r.id and (place <= {MOST_RANGES} or place = among)) as ranges,
     (select json_group_array(json_array(step, pass_rate, reward)) from points where run_id = r.id) as curve

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from rltracer_sqlite.index.states import COMPLETE, left_aside, state_words
+from rltracer_sqlite.index.states import COMPLETE, ENDED, left_aside, state_words
 from rltracer_sqlite.passrates import WINDOW_SIZES
 from rltracer_sqlite.unscored import of_environments
 
@@ -125,7 +125,8 @@ def _no_problems(state: list[str], aside: int) -> str:
     So many files were left `aside`, and are listed with the reason.
     """
     if state != [COMPLETE]:
-        return f"No problem in what was read; {', '.join(state)}{f'; {left_aside(aside)}' if aside else ''}."
+        told = ", ".join(words for words in state if words != ENDED)
+        return f"No problem in what was read; {told}{f'; {left_aside(aside)}' if aside else ''}."
     return f"Every line of every file was read{f', except that {left_aside(aside)}' if aside else ''}."
 
 

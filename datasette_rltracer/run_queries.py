@@ -7,6 +7,7 @@ from rltracer_sqlite.index.problems import FILES, KINDS
 from rltracer_sqlite.index.queries import REWARDED
 from rltracer_sqlite.index.ranked import HARD, NOT_AMONG_THE_HARDEST, ranked_query
 from rltracer_sqlite.index.states import COUNTED_STATES, COUNTED_STEPS, COUNTS, FAILED, OF_STEPS, STEPS_AMISS
+from rltracer_sqlite.index.without_text import WITHOUT_TEXT
 from rltracer_sqlite.scores import MOST_RANKED
 
 from .queries import Query
@@ -26,6 +27,7 @@ select
     (select count(*) from steps where run_id = r.id) as step_rows,
     files, {", ".join(COUNTS)},
     {STEPS_AMISS.format(schema="main").strip()},
+    {WITHOUT_TEXT.format(schema="main").strip()},
     (select json_group_array(json_array(id, step, split)) from (
         select id, step, split from shards where run_id = r.id and problems > 0
         limit {MOST_FILES + 1}

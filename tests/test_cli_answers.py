@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -147,6 +148,31 @@ def test_token_ids_without_a_tokenizer_are_told(tmp_path: Path) -> None:
     with_text = index(tmp_path / "x.sqlite", tmp_path / "run", "--tokenizer", own)
     assert with_text.returncode == 0
     assert "tokens:" not in with_text.stdout + index(tmp_path / "x.sqlite", tmp_path / "run").stdout
+
+
+def test_what_has_no_text_is_told_wherever_the_state_of_a_run_is(tmp_path: Path) -> None:
+    run, database = tmp_path / "run", tmp_path / "x.sqlite"
+    write_lines(run / "token_exports/step_1/rank_0.jsonl", *(export_line(question()) for _ in range(2)))
+    append(tmp_path / "other" / TRACES, GOOD)
+    needed = "the text of 2 trajectories needs a tokenizer: "
+    own = write_tokenizer(tmp_path / "tokenizer")
+    for options, state in (
+        ((), f"read to the end, {needed}rltracer-index --tokenizer PATH"),
+        (("--tokenizer", own), ""),
+    ):
+        assert index(database, run, tmp_path / "other", *options).returncode == 0
+        told = [json.loads(line) for line in rltracer("runs", database, "--json").stdout.splitlines()]
+        assert {one["run"]: one["state"] for one in told} == {
+            "run": state or "read completely",
+            "other": "read completely",
+        }
+        in_list = rltracer("runs", database).stdout
+        assert f"  1  run: 2 trajectories, {state.replace(', ', chr(10) + 5 * ' ') or 'read completely'}\n" in in_list
+        said = rltracer("inspect", database, "--run", "run").stderr
+        assert said == (f"run: {needed}rltracer-index --tokenizer PATH.\n" if state else "")
+        assert rltracer("inspect", database, "--run", "other").stderr == ""
+    assert rltracer("inspect", run, "--step", 1).stderr == f"run: {needed}--tokenizer PATH.\n"
+    assert rltracer("inspect", run, "--step", 1, "--tokenizer", own).stderr == ""
 
 
 @pytest.mark.parametrize(("faulty", "which"), [((1,), " --run b"), ((0, 1), "")])

@@ -53,7 +53,7 @@ def amiss_lines(
 
 
 def say_amiss_of(adapter: IndexedAdapter, step: int | None = None) -> None:
-    """Say what of an adapter's run, or of a step of it, was not read."""
+    """Say what of an adapter's run, or of a step of it, was not read, or is without text."""
     from ..index.database import IndexFileError
     from ..sources.base import SourceError
 
@@ -65,8 +65,18 @@ def say_amiss_of(adapter: IndexedAdapter, step: int | None = None) -> None:
             lines = amiss_lines(adapter.connection, place, {adapter.run_id}, adapter.refreshes)
     except (IndexFileError, SourceError):
         return  # a run's folder of which nothing was read yet
-    for line in lines:
+    for line in [*lines, *_without_text(adapter)]:
         say(line, err=True)
+
+
+def _without_text(adapter: IndexedAdapter) -> list[str]:
+    """Return a line where trajectories of a run have no text for want of a tokenizer."""
+    from ..index.states import run_states, text_words
+
+    [name] = adapter.connection.execute("select name from runs where id = ?", (adapter.run_id,)).fetchone()
+    how = ["--tokenizer PATH"] if adapter.refreshes else []
+    said = text_words(run_states(adapter.connection)[adapter.run_id], *how)
+    return [in_line(f"{name}: {words}.") for words in said]
 
 
 def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]:

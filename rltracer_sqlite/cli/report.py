@@ -155,7 +155,7 @@ def _named_files(count: int, first: list[str]) -> str:
 
 def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
     """Return a line where token ids have no text for want of a tokenizer: the run's own, if one lies in it."""
-    from ..index.without_text import count_without_text
+    from ..index.without_text import count_without_text, needs_tokenizer
 
     root, tokenizer = connection.execute("select root, tokenizer from runs where id = ?", (run_id,)).fetchone()
     if tokenizer is not None:
@@ -164,7 +164,7 @@ def _token_lines(connection: sqlite3.Connection, run_id: int) -> list[str]:
     if count := count_without_text(connection, run_id):
         some = f"PATH, a tokenizer.json or its folder{_whose(connection, run_id)}"
         needed = some if own is None else str(own.parent)
-        return [f"  tokens: the text of {plural(count, 'trajectory')} needs a tokenizer: --tokenizer {needed}"]
+        return [f"  tokens: {needs_tokenizer(count)}: --tokenizer {needed}"]
     if own is not None:
         return [f"  tokens: shown by their ids; --tokenizer {own.parent} shows their text"]
     from ..sources.prime_rl.layout import TOKEN_LAYOUTS

@@ -78,7 +78,7 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
 def _list(database: Path, as_json: bool) -> None:
     from ..index.database import open_index
     from ..index.lists import ALL
-    from ..index.states import file_words, problem_words, run_states
+    from ..index.states import file_words, problem_words, run_states, text_words
 
     with closing(open_index(database)) as connection:
         states, listed = run_states(connection), _facts(connection, ALL)
@@ -88,7 +88,11 @@ def _list(database: Path, as_json: bool) -> None:
         return
     say(f"{database}: {plural(len(listed), 'run')}")
     for run in listed:
-        say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {run['state']}")
+        text = text_words(states[run["run_id"]])
+        state = ", ".join(words for words in _state(states[run["run_id"]]) if words not in text)
+        say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {state}")
+        for words in text:
+            say(f"     {words}")
         if run["trajectories"]:
             say(f"     {_rates(run)}")
             say(f"     {_success(run)}")
@@ -120,15 +124,21 @@ def _facts(connection: sqlite3.Connection, among: Among) -> list[dict[str, Any]]
     """Return what both lists of runs say of each: what it has, how it fares, where it is and how complete."""
     from ..index.lists import run_facts
     from ..index.queries import runs
-    from ..index.states import problem_words, run_states, state_words
+    from ..index.states import run_states
 
     known, states = {run.id: run for run in runs(connection)}, run_states(connection)
     return [
         {**fact, **_rule_facts(connection, known[fact["run_id"]]), "root": known[fact["run_id"]].root,
          "problems": (state := states[fact["run_id"]])["problems"],
-         "state": ", ".join([*state_words(state), *problem_words(state)])}
+         "state": ", ".join(_state(state))}
         for fact in run_facts(connection, among)
     ]  # fmt: skip
+
+
+def _state(row: dict[str, Any]) -> list[str]:
+    from ..index.states import problem_words, state_words
+
+    return [*state_words(row), *problem_words(row)]
 
 
 def _rule_facts(connection: sqlite3.Connection, run: Run) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from shlex import quote
 from typing import Any
 
 from ..amounts import plural, ranges
+from .without_text import WITHOUT_TEXT, needs_tokenizer
 
 COMPLETE = "read completely"
-ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row
+ENDED = "read to the end"  # of a run with problems: of some of its lines there is no row, or a row without text
 # What is said of files by their state, of one and of several.
 FILES = {
     "reading": ("not read to its end yet", "not read to their ends yet"),
@@ -65,7 +66,7 @@ FAILED = """
 )
 """
 STATES = f"""
-select r.id, {COUNTED_STEPS.strip()}, {COUNTED_STATES.strip()}, {STEPS_AMISS.strip()}
+select r.id, {COUNTED_STEPS.strip()}, {COUNTED_STATES.strip()}, {STEPS_AMISS.strip()}, {WITHOUT_TEXT.strip()}
 from {{schema}}.runs r left join {{schema}}.shards s on s.run_id = r.id group by r.id order by r.id
 """
 # A file whose place tells no step, or no split, may hold any.
@@ -89,12 +90,18 @@ def state_words(row: Mapping[str, Any]) -> list[str]:
 
     `row` has what `COUNTED_STEPS` counts, the run's `files`, how many of these are in each state, and its `problems`,
     of which is said only that there are some: `problem_words` counts them. A step that was tried, and could not be
-    read, is one that its files tell of.
+    read, is one that its files tell of. `without_text` is as in `WITHOUT_TEXT`.
     """
     read = row["steps"] - row["unread_steps"]
     said = [f"{read:,} of {plural(row['steps'], 'step')} read"] if row["untried_steps"] else []
     said += file_words(row) if row["files"] else ["no file found yet"]
-    return said or [ENDED if row.get("problems") else COMPLETE]
+    text = text_words(row)
+    return [*(said or [ENDED if text or row.get("problems") else COMPLETE]), *text]
+
+
+def text_words(row: Mapping[str, Any], how: str = "rltracer-index --tokenizer PATH") -> list[str]:
+    """Return how many trajectories of a run have no text, and `how` to get it; nothing where all have one."""
+    return [f"{needs_tokenizer(row['without_text'])}: {how}"] if row.get("without_text") else []
 
 
 def file_words(row: Mapping[str, Any]) -> list[str]:

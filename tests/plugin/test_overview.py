@@ -15,6 +15,8 @@ from rltracer_sqlite.index.states import state_words
 from tests.commands import indexed, rltracer
 from tests.index_factory import make_index, new_index
 from tests.layouts.records import message, trace
+from tests.table_rows import write_lines
+from tests.token_layouts import export_line, question, write_tokenizer
 
 from .conftest import get, write_run
 from .html import links, sql_link, table_rows, words
@@ -207,3 +209,19 @@ async def test_a_run_of_which_no_file_was_found_yet_is_a_row(tmp_path):
     datasette = Datasette([str(made)])
     assert "no file found yet" in words(await get(datasette, PAGE))
     assert "no file found yet" in words(await get(datasette, f"{PAGE}run/3"))
+
+
+async def test_token_ids_without_a_tokenizer_are_told_of_a_run_and_on_its_page(tmp_path):
+    run, database = tmp_path / "run", tmp_path / "index.sqlite"
+    write_lines(run / "token_exports/step_1/rank_0.jsonl", export_line(question()))
+    needed = "the text of 1 trajectory needs a tokenizer: rltracer-index --tokenizer PATH"
+    for options, told in (((), True), (("--tokenizer", write_tokenizer(tmp_path / "tokenizer")), False)):
+        assert indexed(database, run, *options).returncode == 0
+        datasette = Datasette([str(database)])
+        [row] = table_rows(await get(datasette, PAGE), "runs")
+        page = words(await get(datasette, f"{PAGE}run/1"))
+        state = f"read to the end {needed}" if told else "read completely"
+        assert row[1].startswith(state)
+        assert state in page
+        assert (f"No problem in what was read; {needed}." in page) == told
+        assert ("Every line of every file was read." in page) != told
