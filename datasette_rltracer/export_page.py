@@ -9,6 +9,7 @@ from datasette.utils.asgi import BadRequest, Request, Response
 
 from rltracer_sqlite.amounts import LONGEST_NAME, plural, shortened_name, some_of
 from rltracer_sqlite.export import ExportPreferences, TraceRunSpec
+from rltracer_sqlite.export.conditions import TOLD_WHEN_READ
 from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
 from rltracer_sqlite.unrecorded import NOT_RECORDED
@@ -120,6 +121,7 @@ async def form_page(
         "notes": linked(datasette, database, shown.told["notes"]) if shown.told else [],
         "labels": LABELS,
         "meaning": meaning,
+        "told_when_read": TOLD_WHEN_READ,
         "selected": selected_words(shown.told) if shown.told else None,
         "rows": shown.rows,
         "problem": in_form_words(shown.problem) if shown.problem else None,

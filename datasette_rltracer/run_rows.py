@@ -42,13 +42,18 @@ def _of_files(files: list[int]) -> list[tuple[str, str]]:
     return [("shard_id__in", ",".join(map(str, files)))]
 
 
-def _marks_url(datasette: Datasette, database: str, run: dict[str, Any], row: dict[str, Any]) -> str:
+def _marks_url(
+    datasette: Datasette, database: str, run: dict[str, Any], row: dict[str, Any], of_step: list[dict[str, Any]]
+) -> str:
     """Return the address of the problems of a step's files, or of the files where none has one, or too many have."""
     listed = json.loads(run["files_with_problems"])
     files = [one for one, step, split in listed if step == row["step"] and split in (None, row["split"])]
     if files and len(listed) <= MOST_FILES:
         return table_url(datasette, database, "problems", _of_files(files))
-    return table_url(datasette, database, "shards", run_id=run["id"], step=row["step"])
+    # A file whose place tells no split may hold any.
+    is_told = all(one["split"] is not None for one in of_step)
+    split = {"split": row["split"]} if is_told else {}
+    return table_url(datasette, database, "shards", run_id=run["id"], step=row["step"], **split)
 
 
 def _steps(datasette: Datasette, database: str, run: dict[str, Any], lists: dict[str, Answer]) -> list[dict[str, Any]]:
@@ -58,7 +63,7 @@ def _steps(datasette: Datasette, database: str, run: dict[str, Any], lists: dict
     return [
         {
             **_step(datasette, database, run["id"], row),
-            "marks_url": _marks_url(datasette, database, run, row),
+            "marks_url": _marks_url(datasette, database, run, row, files.get(row["step"], [])),
             "why": why.get((row["step"], row["split"])),
             "marks": step_marks(step_amiss(files.get(row["step"], []), row["split"]), row["gone"], row["trajectories"]),
         }

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rltracer_sqlite.export import ExportError, TableRows, TraceRunSpec
+from rltracer_sqlite.export import ExportError, TableRows, TraceDataExporter, TraceRunSpec
 from rltracer_sqlite.roots import RootNotAllowed, Roots
 from tests.commands import rltracer
 from tests.export_runs import chosen, export, funnel, indexed, inspect, rollout, spec, uids, write_steps
+from tests.index_factory import make_index
 from tests.indexing import index, rows, value
 
 
@@ -82,3 +83,16 @@ def test_a_damaged_index_is_a_sentence(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(ExportError, match="cannot be read: no such table"):
         chosen(spec(database))
+
+
+def test_what_has_no_split_is_said_to_be_among_what_counts_as_train(tmp_path: Path) -> None:
+    rows = [{"reward": 1.0, "split": split, "step": step} for step, split in ((1, "train"), (2, None), (2, "eval"))]
+    database = make_index(tmp_path / "x.sqlite", rows)
+    said = {
+        (None, None): "split train or none recorded, all steps",
+        (2, 2): "split train or none recorded, step 2",
+        (1, 1): "split train, step 1",
+    }
+    for (first, last), words in said.items():
+        told = TraceDataExporter(TraceRunSpec(database, step_start=first, step_end=last)).inspect()
+        assert told["available_of"].startswith(f"{words} of the run "), told["available_of"]

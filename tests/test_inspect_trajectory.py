@@ -92,3 +92,17 @@ def test_a_long_thought_within_the_text_does_not_cut_off_the_answer(tmp_path: Pa
     assert more == f"… {of_all - 4000:,} of {of_all:,} characters more; --full shows them"
     assert answer == "It is 42."
     assert said in rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1, "--full").stdout
+
+
+def test_of_several_runs_a_trajectory_names_its_own_and_the_next_command_chooses_it(tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    indexed(database, make_run(tmp_path / "a"))
+    assert "run 1: " not in rltracer("inspect", database, "--trajectory", 1).stdout
+    indexed(database, make_run(tmp_path / "b"))
+    lines = rltracer("inspect", database, "--trajectory", 2).stdout.splitlines()
+    assert lines[1] == "run 2: b"
+    command = lines[2].partition("its trajectories: ")[2].split()
+    assert command[-2:] == ["--run", "2"]
+    shown = rltracer("inspect", database, *command)
+    assert shown.returncode == 0
+    assert "\n" in shown.stdout

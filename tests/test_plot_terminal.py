@@ -13,6 +13,7 @@ import pytest
 
 from rltracer_sqlite.charts import CHARTS, Filters, find_span, plan_query, provide_square_root, read_rows
 from rltracer_sqlite.charts.figure import Figure
+from rltracer_sqlite.charts.words import describe_rows
 from rltracer_sqlite.cli.bars import TABLES, chart_lines
 from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.index.database import open_index
@@ -165,3 +166,19 @@ def test_a_file_says_it_too_and_where_steps_are_missing_counts_what_is_drawn(tmp
         done = rltracer("plot", index, chart, "-o", tmp_path / "x.html")
         assert said.format(*counts) in " ".join(done.stdout.split())
         assert said.format(*counts) in (tmp_path / "x.html").read_text()
+
+
+@pytest.mark.parametrize("otherwise", [0.0, 0.25])
+def test_groups_without_signal_are_told_by_every_reason(otherwise: float) -> None:
+    shares = {"zero_variance": 0.5 + otherwise, "all_failed": 0.5, "all_passed": 0.0, "other_equal": otherwise}
+    rows = [{"split": "train", "step_first": step, "step_last": step, "prompt_groups": 4, **shares} for step in (1, 2)]
+    said = describe_rows("zero_variance", rows)
+    told = (
+        "50.0% all failed, 0.0% all passed and 25.0% equal otherwise"
+        if otherwise
+        else "50.0% all failed and 0.0% all passed"
+    )
+    assert f"over all steps {told}, of 8 groups." in said
+    drawn = "\n".join(chart_lines(Figure("zero_variance", rows, said), 80))
+    assert ("equal otherwise, train" in drawn) == bool(otherwise)
+    assert "all passed, train" in drawn

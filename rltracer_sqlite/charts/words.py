@@ -9,6 +9,8 @@ from ..amounts import LONGEST_NAME, plural, shortened
 from ..unrecorded import named
 
 Row = dict[str, Any]
+# Why the rewards of a group are all equal.
+EQUAL = {"all_failed": "all failed", "all_passed": "all passed", "other_equal": "equal otherwise"}
 
 
 def describe_rows(chart: str, rows: Sequence[Row], split: str = "") -> str:
@@ -96,11 +98,12 @@ def _zero_variance(rows: Sequence[Row]) -> str:
     parts = []
     for split, series in _by(rows, "split"):
         groups = sum(row["prompt_groups"] for row in series)
-        failed = sum(row["all_failed"] * row["prompt_groups"] for row in series) / groups
-        passed = sum(row["all_passed"] * row["prompt_groups"] for row in series) / groups
+        shares = {name: sum(row[name] * row["prompt_groups"] for row in series) / groups for name in EQUAL}
+        told = [f"{_share(share)} {EQUAL[name]}" for name, share in shares.items() if share or name != "other_equal"]
+        reasons = f"{', '.join(told[:-1])} and {told[-1]}"
         parts.append(
-            f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps "
-            f"{_share(failed)} all failed and {_share(passed)} all passed, of {plural(groups, 'group')}."
+            f"Groups without signal, {split}: {_course(series, 'zero_variance', _share)}; over all steps {reasons}, "
+            f"of {plural(groups, 'group')}."
         )
     return " ".join(parts)
 

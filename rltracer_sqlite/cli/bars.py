@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..charts.figure import Figure
-from ..charts.words import reward_words, step_words
+from ..charts.words import EQUAL, reward_words, step_words
 from .columns import cell, cut, width_of, wrapped
 from .visible import printable
 
@@ -23,6 +23,7 @@ class Table:
     """Which rows of a chart are a line of its table, and which values of them a column each."""
 
     values: dict[str, str]  # the name of each value in the rows, and what it is called; "" where it is the only one
+    rare: tuple[str, ...] = ()  # those of them that have a column only where any is above 0
     line: str = "step_first"  # a line per value of this
     series: tuple[str, ...] = ("split",)  # a column per value of these
     top: float | None = 1  # where the scale ends; None: at the largest value of its kind
@@ -45,7 +46,7 @@ TABLES = {
         {"completion_tokens": "tokens", "turns": "turns", "tool_calls": "tool calls"}, top=None, number=_number
     ),
     "failures": Table({"truncated": "cut off", "error": "errors"}, top=None),
-    "zero_variance": Table({"zero_variance": "no signal", "all_failed": "all failed", "all_passed": "all passed"}),
+    "zero_variance": Table({"zero_variance": "no signal", **EQUAL}, rare=("other_equal",)),
 }
 LABELS: dict[str, Callable[[Row], str]] = {
     "bin": lambda row: "–".join(f"{float(end):.0%}" for end in row["pass_bucket"].split("–")),
@@ -90,6 +91,8 @@ def _columns(table: Table, rows: Sequence[Row]) -> list[Column]:
     for value, called in table.values.items():
         known = [row for row in rows if row[value] is not None]
         numbers = [0.0, *(row[value] for row in known)]
+        if value in table.rare and not any(numbers):
+            continue
         for row in known:
             title = ", ".join(filter(None, (called, *(_named(row, name) for name in table.series))))
             scale = min(numbers), table.top or max(numbers)

@@ -45,12 +45,12 @@ def funnel_lines(funnel: Sequence[Mapping[str, Any]], is_unread: bool) -> list[s
 
     Of one whose records are unread it says which stages only reading them can tell.
     """
-    from ..export.conditions import DISTINCT, WELL_FORMED
+    from ..export.conditions import TOLD_WHEN_READ
 
     width = min(max(len(step["stage"]) for step in funnel), WIDEST_STAGE)
     lines = [f"{'':<{width}}  {'left':>10}  {'dropped':>10}"]
     for step in funnel:
-        none = "when read" if is_unread and step["left"] and step["stage"] in (WELL_FORMED, DISTINCT) else "–"
+        none = "when read" if is_unread and step["left"] and step["stage"] in TOLD_WHEN_READ else "–"
         dropped = f"{step['dropped']:>10,}" if step["dropped"] else f"{none:>10}"
         name = step["stage"]
         if len(name) > width:  # stands whole, on a line of its own

@@ -34,12 +34,14 @@ def explained(adapter: IndexedAdapter, row: dict[str, Any], error: LocatorError)
 
 
 def row_of(adapter: IndexedAdapter, number: int) -> dict[str, Any]:
-    """Return what the index has of a trajectory, with the number of its prompt."""
-    from ..index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
+    """Return what the index has of a trajectory, with the number of its prompt, and whether it has other runs."""
+    from ..index.queries import key_of_prompt, prompt_of_trajectory, runs, trajectory_row
 
     row = trajectory_row(adapter.connection, number) or {}
     prompt = prompt_of_trajectory(adapter.connection, number)
-    return {**row, "prompt_id": prompt, "prompt_key": key_of_prompt(adapter.connection, prompt)}
+    of_several = len(runs(adapter.connection)) > 1
+    key = key_of_prompt(adapter.connection, prompt)
+    return {**row, "prompt_id": prompt, "prompt_key": key, "is_one_of_several": of_several}
 
 
 def only_one(connection: sqlite3.Connection, asked: str) -> int:

@@ -95,10 +95,13 @@ def _identity(facts: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
     """Yield which trajectory it is, of which prompt, and its outcome."""
     step, split = _value(facts.get("step")), facts.get("split") or "split not recorded"
     yield f"trajectory {facts.get('id')} · {facts['uid']} · step {step} · {split}"
+    if row["is_one_of_several"]:
+        yield f"run {row['run_id']}: {in_line(row['run'])}"
     if row["prompt_id"] is not None:
+        of_run = f" --run {row['run_id']}" if row["is_one_of_several"] else ""
         at_step = "" if row["step"] is None else f" --step {row['step']}"
         group = f"prompt {row['prompt_id']} · prompt group {row['prompt_group_id']}"
-        yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}"
+        yield f"{group} · its trajectories: --prompt {row['prompt_id']}{at_step}{of_run}"
     yield f"{outcome(row['success'])} ({row['rule']})"
     yield from _agents(row)
 

@@ -17,6 +17,7 @@ HAS_TEXT = "has text"  # the stage at which token ids are dropped that no tokeni
 OWN_PROMPT = "answers its prompt"  # the stage at which rollouts are dropped whose last output has another prompt
 WELL_FORMED = "well formed"  # the stage at which rows that cannot be training data are counted
 DISTINCT = "distinct"  # the stage at which those are that only say what others do
+TOLD_WHEN_READ = (WELL_FORMED, DISTINCT)  # what only reading the records can tell
 
 # Columns that a person may filter by besides recorded values, by the path that means them.
 COLUMNS = {

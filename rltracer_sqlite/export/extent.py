@@ -19,6 +19,11 @@ where run_id = :run and (:first is null or step >= :first) and (:last is null or
     and split is not :split and not (:split = 'train' and split is null)
 group by split
 """
+WITHOUT_SPLIT = """
+select 1 from source.prompt_groups
+where run_id = :run and split is null and (:first is null or step >= :first) and (:last is null or step <= :last)
+limit 1
+"""
 
 
 def available_of(selection: Selection) -> str:
@@ -28,7 +33,7 @@ def available_of(selection: Selection) -> str:
     """
     names: dict[str, list[str]] = {}  # of the runs, by what is asked of them
     for run in selection.runs:
-        names.setdefault(_asked(run), []).append(run.name)
+        names.setdefault(_asked(selection, run), []).append(run.name)
     return "; ".join([*(f"{asked} of {_runs(of)}" for asked, of in names.items()), *beside(selection)])
 
 
@@ -43,11 +48,19 @@ def beside(selection: Selection) -> list[str]:
     return [f"{split} has {count:,} more" for split, count in sorted(counts.items())]
 
 
-def _asked(run: OpenRun) -> str:
+def _asked(selection: Selection, run: OpenRun) -> str:
     spec = run.spec
     split = "any split" if spec.split is None else f"split {spec.split}"
+    if spec.split == "train" and _has_none(selection, run):
+        split += " or none recorded"
     is_all = spec.step_start is None and spec.step_end is None
     return f"{split}, {'all steps' if is_all else steps_in_words(spec.step_start, spec.step_end)}"
+
+
+def _has_none(selection: Selection, run: OpenRun) -> bool:
+    """Return whether the asked steps of a run have trajectories without a split, which count as train."""
+    asked = {"run": run.id, "first": run.spec.step_start, "last": run.spec.step_end}
+    return selection.scratch.attach(run).execute(WITHOUT_SPLIT, asked).fetchone() is not None
 
 
 def _runs(names: list[str]) -> str:

@@ -22,6 +22,7 @@ MARKS = {
     (2, "train"): UNREAD,
     (2, "eval"): "",
     (3, "train"): "1 of 1 file has an unfinished last line",
+    (3, "eval"): "",
     (4, "train"): "1 of 1 file is empty",
     (5, "train"): "1 of 1 file could not be read",
 }
@@ -33,7 +34,7 @@ def database(tmp_path: Path) -> Path:
     run, database = tmp_path / "run", tmp_path / "x.sqlite"
     kept = {step: rollout(f"kept{step}") for step in (1, 2, 3)}
     write_steps(run, {1: [kept[1]], 2: [kept[2], rollout("lost")], 3: [kept[3]]})
-    write_steps(run, {2: [rollout("exam")]}, split="eval")
+    write_steps(run, {2: [rollout("exam")], 3: [rollout("second exam")]}, split="eval")
     copy = run / TRACES.format(2, "train").replace("all", "effective")
     copy.parent.mkdir()
     copy.write_text(json.dumps(kept[2]) + "\n")
@@ -91,7 +92,7 @@ async def table(datasette: Datasette, address: str) -> list[dict[str, Any]]:
 
 def test_the_terminal_says_of_a_step_that_some_files_may_hold_it(database: Path) -> None:
     said = rltracer("inspect", database, "--step", "3").stderr
-    assert "1 of 2 files that may hold it has an unfinished last line: " in said
+    assert "1 of 3 files that may hold it has an unfinished last line: " in said
 
 
 @pytest.mark.asyncio
@@ -111,4 +112,4 @@ def test_the_terminal_has_it_beneath_each_row(database: Path, monkeypatch: pytes
     assert {len(line) - len(line.lstrip()) for line in wrapped} == {lines[begins].index("train")}
     told = [json.loads(line) for line in rltracer("inspect", database, "--json").stdout.splitlines()]
     assert {(fact["step"], fact["split"]): fact["amiss"] for fact in told} == MARKS
-    assert [fact["problems"] for fact in told] == [1, 0, 1, 0, 0, 1]
+    assert [fact["problems"] for fact in told] == [1, 0, 1, 0, 0, 0, 1]

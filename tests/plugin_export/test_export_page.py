@@ -132,6 +132,12 @@ async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Dat
     kept = re.findall(r'<td title="keeps [^"]*">([^<]*)</td><td class="n" data-label="kept">(\d+)', response.text)
     assert kept[0] == ("available", "12")
     assert kept[-1] == ("per prompt", "4")
+    dropped = dict(
+        re.findall(
+            r'<td title="keeps [^"]*">([^<]*)</td>.*?data-label="dropped"><span class="muted">([^<]*)<', response.text
+        )
+    )
+    assert (dropped["well formed"], dropped["file present"]) == ("when read", "–")
 
 
 async def test_a_preview_shows_the_first_rows_with_long_texts_cut(datasette: Datasette) -> None:
