@@ -10,7 +10,7 @@ from ..amounts import listed, plural
 from ..index.columns import quoted
 from .conditions import HAS_TEXT, LISTS, OWN_PROMPT, WELL_FORMED, column_of
 from .filters import FieldFilter
-from .preferences import ExportPreferences
+from .preferences import Acceptance, ExportMode, ExportPreferences
 from .runs import OpenRun
 from .scope import CANDIDATES
 from .scratch import Scratch
@@ -31,6 +31,12 @@ ADVICE = {
     "effective": "None of them is known to have been part of a training batch: effective_only drops them.",
     OWN_PROMPT: "The last output of each of them begins with another prompt, and a pair has one prompt.",
     HAS_TEXT: f"{NEEDS_TOKENIZER[0].upper()}{NEEDS_TOKENIZER[1:]}.",
+}
+# What the better one of two trajectories has to be as well, and the worse one.
+OUTCOMES = {
+    Acceptance.ANY: "",
+    Acceptance.CORRECT: ", the {} of them passed",
+    Acceptance.INCORRECT: ", the {} of them failed",
 }
 MOST_VALUES = 1000  # of a field; a sentence names the first few
 MOST_NUMBERS = 8  # that are named; of more numbers the least and the greatest are
@@ -55,6 +61,19 @@ def why_empty(funnel: Funnel, scratch: Scratch, runs: Sequence[OpenRun], prefere
     return [f"{told} {ADVICE[stage]}" if stage in ADVICE else told]
 
 
+def none_left(funnel: Funnel, preferences: ExportPreferences, refused: str) -> str:
+    """Return sentences on a selection that no one condition has emptied; `refused`: why records cannot be rows."""
+    is_pair = preferences.mode is ExportMode.PREFERENCE
+    told = f"There is no {'pair' if is_pair else 'row'}"
+    if refused:
+        told += f". What could be one was left out when it was read: {refused}"
+    elif is_pair:
+        told += f": {_no_such_pair(preferences)}"
+    told = " ".join([f"{told}.", *with_other_prompts(funnel)])
+    left = ", ".join(f"{step['stage']} {step['left']:,}" for step in funnel)
+    return f"{told} Left after each step: {left}."
+
+
 def without_text(funnel: Funnel) -> list[str]:
     """Return a sentence on the trajectories without text, where others have one."""
     count = _dropped(funnel, HAS_TEXT)
@@ -68,6 +87,13 @@ def with_other_prompts(funnel: Funnel) -> list[str]:
     count = _dropped(funnel, OWN_PROMPT)
     told = f"{plural(count, 'rollout')} of several outputs {'is' if count == 1 else 'are'} in no pair: the last output"
     return [f"{told} begins with another prompt."] * bool(count)
+
+
+def _no_such_pair(preferences: ExportPreferences) -> str:
+    least = f" by {preferences.reward_margin:g} or more" if preferences.reward_margin else ""
+    asked = {"better": preferences.acceptance, "worse": preferences.rejected_outcome}
+    outcome = "".join(OUTCOMES[Acceptance(one)].format(which) for which, one in asked.items())
+    return f"no prompt has two trajectories whose rewards differ{least}{outcome}"
 
 
 def _dropped(funnel: Funnel, stage: str) -> int:

@@ -11,7 +11,7 @@ from ..amounts import shortened
 from ..index.contents import nothing_there
 from .candidates import rank_candidates
 from .conditions import WELL_FORMED, Condition, column_of, conditions
-from .emptied import why_empty, with_other_prompts
+from .emptied import none_left, why_empty
 from .errors import ExportError
 from .extent import available_of, beside
 from .ids import find_named, left_out
@@ -21,16 +21,11 @@ from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
-from .shortfall import Shortfall, asked, counted_reasons, ways
+from .shortfall import Shortfall, asked, counted_reasons
 from .stages import PAIRED, REJECTED
 from .unknown import recorded_paths, refuse_unknown_envs, unknown_values, without_value
+from .ways import Change, ways_tried
 
-# What the better one of two trajectories has to be as well, and the worse one.
-OUTCOMES = {
-    Acceptance.ANY: "",
-    Acceptance.CORRECT: ", the {} of them passed",
-    Acceptance.INCORRECT: ", the {} of them failed",
-}
 NOTHING_LEFT = "Nothing is left to write after the filters; a dry run shows which one took the last."
 LONGEST_NAME = 30  # of a run, beside the id of a trajectory
 
@@ -133,31 +128,14 @@ class Selection:
         if self.count() < (self.preferences.target_count or 0):
             available = f" {self._available()}" if beside(self) else ""
             # Of more rows it is not known what they say, and so not how many of them differ.
-            enough, most = ([], None) if self.preferences.distinct else self._enough()
+            enough, most = ([], None) if self.preferences.distinct else ways_tried(self.preferences, self._count_with)
             short = Shortfall(
                 self.preferences, self.count(), self.prompts(), self.funnel(), self._refused(), enough, most
             )
             raise ExportError(f"{short}{available}", [step for step in short.funnel if step["stage"] != TARGET])
 
-    def _enough(self) -> tuple[list[tuple[str, int]], tuple[str, int]]:
-        """Return the ways to meet the target, and the one that gives most, each with how many there are then.
-
-        They are those of one change, or else of as few as it takes.
-        """
-        wanted, found = self.preferences.target_count or 0, ways(self.preferences)
-        alone = [(way, self._count_with(changed)) for way, changed in found.items()]
-        if enough := [(way, count) for way, count in alone if count >= wanted]:
-            return enough, enough[0]
-        count = self._count_with(_together(found)) if len(found) > 1 else 0
-        if count < wanted:
-            return [], max([*alone, (" and ".join(found), count)], key=lambda one: one[1])
-        for way in reversed([*found]):
-            others = {one: changed for one, changed in found.items() if one != way}
-            if (left := self._count_with(_together(others))) >= wanted:
-                found, count = others, left
-        return [(" and ".join(found), count)], (" and ".join(found), count)
-
-    def _count_with(self, changed: dict[str, Any]) -> int:
+    def _count_with(self, changed: Change) -> int:
+        """Return how many there would be without a target, with some preferences changed."""
         preferences = replace(self.preferences, target_count=None, **changed)
         with Selection(self.runs, preferences, self.progress, self.scratch) as other:
             try:
@@ -173,21 +151,9 @@ class Selection:
         has_target = self.preferences.target_count is not None
         if has_target or self.preferences.mode is ExportMode.PREFERENCE:
             counted = f"{asked(self.preferences)}, none available. " if has_target else ""
-            raise ExportError(counted + (" ".join(self.notes) or self._none_left()))
-
-    def _none_left(self) -> str:
-        in_pairs, margin = self.preferences.mode is ExportMode.PREFERENCE, self.preferences.reward_margin
-        least = f" by {margin:g} or more" if margin else ""
-        what = "pair" if in_pairs else "row"
-        asked = {"better": self.preferences.acceptance, "worse": self.preferences.rejected_outcome}
-        outcome = "".join(OUTCOMES[Acceptance(one)].format(which) for which, one in asked.items())
-        why = f": no prompt has two trajectories whose rewards differ{least}{outcome}" if in_pairs else ""
-        told = f"There is no {what}{why}."
-        if refused := self._refused():
-            told = f"There is no {what}. What could be one was left out when it was read: {refused}."
-        told = " ".join([told, *with_other_prompts(funnel := self.funnel())])
-        left = ", ".join(f"{step['stage']} {step['left']:,}" for step in funnel)
-        return f"{told} Left after each step: {left}. {self._available()}"
+            if not (none := " ".join(self.notes)):
+                none = f"{none_left(self.funnel(), self.preferences, self._refused())} {self._available()}"
+            raise ExportError(counted + none)
 
     def _refused(self) -> str:
         reasons = self.rows("select reason, count(*) from unfit where reason is not null group by 1 order by 1")
@@ -251,10 +217,6 @@ class Selection:
     def rows(self, sql: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Return the rows of a question to the tables of the selection."""
         return self.scratch.connection.execute(sql, parameters)
-
-
-def _together(changes: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {name: value for changed in changes.values() for name, value in changed.items()}
 
 
 def _nothing_there(connection: sqlite3.Connection, run: OpenRun) -> list[str]:

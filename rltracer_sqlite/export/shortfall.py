@@ -10,8 +10,9 @@ from ..amounts import plural
 from .conditions import DISTINCT, HAS_TEXT, OWN_PROMPT, WELL_FORMED
 from .emptied import with_other_prompts
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
-from .preferences import Acceptance, ExportMode, ExportPreferences
+from .preferences import ExportMode, ExportPreferences
 from .stages import PAIRED, REJECTED, Funnel
+from .ways import Tried
 
 # What can be done about the quotas that leave too few.
 QUOTAS = {
@@ -36,25 +37,6 @@ def asked(preferences: ExportPreferences) -> str:
     return f"{plural(preferences.target_count or 0, counted[ExportMode(preferences.mode)])} asked for"
 
 
-def ways(preferences: ExportPreferences) -> dict[str, dict[str, Any]]:
-    """Return what lifts each of the quotas that are asked for, in words, as changes of preferences."""
-    found: dict[str, dict[str, Any]] = {}
-    if preferences.quota is not None and preferences.mode is not ExportMode.RL:
-        found["with per_prompt=None"] = {"per_prompt": None}
-    if preferences.global_per_prompt is not None:
-        found["without global_per_prompt"] = {"global_per_prompt": None}
-    if preferences.unique_prompts:
-        found["without unique_prompts"] = {"unique_prompts": False}
-    # Windows have pass rates of their own, and bounds of these would mean something else.
-    if preferences.window_size != 1 and preferences.difficulty.bounds == (None, None):
-        found["with window_size=1"] = {"window_size": 1}
-    if preferences.mode is ExportMode.PREFERENCE and preferences.rejected_outcome != Acceptance.ANY:
-        found["with rejected_outcome='any'"] = {"rejected_outcome": Acceptance.ANY}
-    if preferences.reward_margin:
-        found["without reward_margin"] = {"reward_margin": 0.0}
-    return found
-
-
 @dataclass(frozen=True)
 class Shortfall:
     """What a target lacks: what there is of it, the conditions that leave too few, and what can be done.
@@ -69,8 +51,8 @@ class Shortfall:
     prompts: int
     funnel: Funnel
     refused: str = ""
-    enough: Sequence[tuple[str, int]] = ()
-    most: tuple[str, int] | None = None
+    enough: Sequence[Tried] = ()
+    most: Tried | None = None
 
     def __str__(self) -> str:
         """Return it in sentences."""
