@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
@@ -18,9 +18,7 @@ from .addresses import (
     group_url,
     integer,
     place,
-    prompt_url,
     row_url,
-    step_url,
     table_url,
     trajectory_url,
 )
@@ -39,6 +37,7 @@ from .group_rows import (
     shown_rewards,
 )
 from .group_selection import order_words, scope_words, selections, usual_choices
+from .group_workbench import Workbench
 from .live import live_group
 from .missing import no_group
 from .prompt_elsewhere import elsewhere_queries, other_runs, this_run
@@ -67,35 +66,6 @@ from trajectories where prompt_group_id = :group
 def routes() -> list[Route]:
     """Return the addresses of this page and what answers them."""
     return [(DATABASE + r"/group/(?P<id>\d+)$", group_page)]
-
-
-@dataclass(frozen=True)
-class Workbench:
-    """A prompt group and the two selections of its page: of groups beside it, and of its own trajectories."""
-
-    datasette: Datasette
-    database: str
-    group: Mapping[str, Any]
-    groups: Selection
-    rows: Selection
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Return what a link carries to stay inside both selections."""
-        return [*self.groups.pairs, *self.rows.pairs]
-
-    def here(self, rows: Selection, start: int | None = None) -> str:
-        """Return the address of this page with another selection of trajectories."""
-        pairs = [*self.groups.pairs, *rows.pairs, ("start", start)]
-        return group_url(self.datasette, self.database, self.group["id"], pairs)
-
-    def beside(self, group: int | None) -> str | None:
-        """Return the address of another group, under the same filters of groups."""
-        return None if group is None else group_url(self.datasette, self.database, group, self.groups.pairs)
-
-    def trajectory(self, identity: int, **query: Any) -> str:
-        """Return the address of a trajectory, under the same filters."""
-        return trajectory_url(self.datasette, self.database, identity, pairs=self.pairs, **query)
 
 
 async def group_page(datasette: Datasette, request: Request) -> Response:
@@ -159,9 +129,9 @@ def _beside_context(bench: Workbench, beside: Answer) -> dict[str, Any]:
         "next_url": bench.beside(near["next"]),
         "scope": scope_words(bench.groups, bench.group),
         "beside_url": beside.sql_url,
-        "step_url": _step_url(bench),
+        "step_url": bench.step_url(),
         "row_url": row_url(*where, "prompt_groups", bench.group["id"]),
-        "prompt_url": _prompt_url(bench),
+        "prompt_url": bench.prompt_url(),
     }
 
 
@@ -239,16 +209,3 @@ def _count_query(group: int, selection: Selection) -> Query:
     where, parameters = selection.where()
     sql = f"select count(*) as trajectories from trajectories where prompt_group_id = :group and {where}"
     return Query(sql, {**parameters, "group": group})
-
-
-def _step_url(bench: Workbench) -> str:
-    """Return the address of the group's step, with those of its filters that are not the step itself."""
-    own = {"run_id", "step", "step__isnull"}
-    pairs = [pair for pair in bench.groups.pairs if pair[0] not in own]
-    return step_url(bench.datasette, bench.database, bench.group["run_id"], bench.group["step"], pairs)
-
-
-def _prompt_url(bench: Workbench) -> str:
-    """Return the address of the group's prompt over all steps, in the split and environment of the group."""
-    kind = [(name, bench.group[name]) for name in ("split", "env")]
-    return prompt_url(bench.datasette, bench.database, bench.group["run_id"], bench.group["prompt_id"], kind)
