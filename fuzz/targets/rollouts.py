@@ -21,6 +21,7 @@ from rltracer_sqlite.sources.files import open_shard
 from rltracer_sqlite.sources.table import TableSource, joined, mapping_source_from_text, rollouts
 from rltracer_sqlite.sources.table.outputs import Output
 from tests.indexing import index, rows
+from tests.rollout_rows import mine
 
 from ..invariants import check_nothing_lost, entries, patched, place_of, scanned
 from ..scratch import scratch
@@ -33,17 +34,6 @@ INDEXED = 192  # heads of inputs that are indexed too, which takes longer
 NEXT_FILE = re.compile(rb"^=== ?(\d{0,3})\n", re.M)
 TOLD = tuple(f"read in part: {reason}" for reason in (rollouts.APART, rollouts.AGAIN))
 NAMES = ("1.jsonl", "a/1.jsonl", "2.jsonl")
-TEXT = """
-name = "mine"
-[content]
-kind = "text"
-prompt = "input"
-completion = "output"
-[columns]
-reward = "score"
-rollout = "session"
-output = "part"
-"""
 MESSAGES = """
 name = "mine"
 [[shape]]
@@ -77,7 +67,7 @@ def sources() -> tuple[TableSource, ...]:
     """Return what reads such rows: the system that writes them, and mappings of one's own."""
     verl = source_named("verl")
     assert isinstance(verl, TableSource)
-    return verl, mapping_source_from_text(TEXT), mapping_source_from_text(MESSAGES)
+    return verl, mine(), mapping_source_from_text(MESSAGES)
 
 
 @dataclass
