@@ -289,7 +289,7 @@ def test_html_loads_nothing_and_hostile_text_stays_text(tmp_path):
     html = render.render_html(figure).decode()
     connection.close()
     assert "alert(1)</script>" not in html
-    assert html.count("</script>") == 4  # what it draws, Vega, how and when
+    assert html.count("</script>") == 5  # what it draws, Vega, how, where and when
     assert not re.search(r'(?:src|href)=["\']?(?:https?:)?//', html)
 
 

@@ -26,7 +26,7 @@ VEGA_LITE = "6.4"  # the version in static/vega.mjs
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 FONT = "system-ui, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
 # The drawing code, in the order in which a page has it, and what stands in a frame until it has drawn.
-VEGA, SCRIPTS = "vega.mjs", ("chart.js", "charts.js")
+VEGA, SCRIPTS = "vega.mjs", ("chart_view.js", "chart.js", "charts.js")
 WAITING = '<p class="waiting">Drawing …</p>'
 MISSING = "Drawing SVG and PNG needs vl-convert-python: pip install 'datasette-rltracer[plot]' (HTML works without it)"
 
@@ -150,7 +150,7 @@ def _converter() -> Any:
 
 
 def chart_content(figure: Figure) -> dict[str, Any]:
-    """Return what static/charts.js draws from: the spec, its rows, where lines break, its words and both themes."""
+    """Return what static/chart_view.js draws from: the spec, its rows, where lines break, its words and both themes."""
     return {
         "chart": figure.chart,
         "spec": chart_spec(figure),

@@ -148,7 +148,8 @@ async def test_scripts_and_styles_of_the_page_exist(datasette):
         page = (await datasette.client.get(path)).text
         files = re.findall(r'(?:src|href)="(/-/static-plugins/[^"]+)"', page)
         names = [urlsplit(file).path.rpartition("/")[2] for file in files]
-        assert re.findall(r"vega\S+|chart\S*js", " ".join(names)) == ["vega.mjs", "chart.js", "charts.js"]
+        drawing = re.findall(r"vega\S+|chart\S*js", " ".join(names))
+        assert drawing == ["vega.mjs", "chart_view.js", "chart.js", "charts.js"]
         for file in files:
             assert (await datasette.client.get(file)).status_code == 200
 
