@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rltracer_sqlite.index.lists import Among
+from rltracer_sqlite.index.among import Among
 from rltracer_sqlite.unrecorded import NOT_RECORDED, named
 
 from .addresses import prompt_url

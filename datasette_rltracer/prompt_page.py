@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
 
-from rltracer_sqlite.index.lists import Among
+from rltracer_sqlite.index.among import Among
 from rltracer_sqlite.index.over_steps import why_neither
 from rltracer_sqlite.index.states import amiss
 from rltracer_sqlite.unrecorded import is_chosen

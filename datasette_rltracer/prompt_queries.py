@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rltracer_sqlite.index.lists import Among
+from rltracer_sqlite.index.among import Among
 from rltracer_sqlite.index.over_steps import over_steps_query
 from rltracer_sqlite.index.states import STATES
 

@@ -28,7 +28,7 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .index.lists import Among
+    from .index.among import Among
 
 
 class IndexedAdapter:
@@ -254,6 +254,6 @@ class IndexedAdapter:
 
 def _among(split: str | None, env: str | None) -> Among:
     """Return the split and the environment that are asked for. Raises TypeError and ValueError for what is no text."""
-    from .index.lists import Among
+    from .index.among import Among
 
     return Among(*(None if value is None else text(name, value) for name, value in (("split", split), ("env", env))))

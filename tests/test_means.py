@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rltracer_sqlite import list_runs
 from rltracer_sqlite.analysis import Selection, analyse_run
 from rltracer_sqlite.charts import Filters, describe_rows, find_span, plan_query, provide_square_root, read_rows
-from rltracer_sqlite.index.lists import Among, group_facts, numbers_of_prompts, run_facts, step_facts
+from rltracer_sqlite.index.among import Among
+from rltracer_sqlite.index.lists import group_facts, numbers_of_prompts, run_facts, step_facts
 from rltracer_sqlite.index.over_steps import groups_of_prompts
 from rltracer_sqlite.index.ranked import ranked_prompts
 from rltracer_sqlite.index.statistics import apply_success

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
     from ..sources.places import Root
 
 MOST_RUNS = 5  # that are told one by one

@@ -16,7 +16,7 @@ from .visible import printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
     from ..index.meant import Meant
 
 MOST_LISTED = 10  # prompts that a text may mean

@@ -11,7 +11,7 @@ from .visible import in_line
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
 
 MOST_SPLITS = 4
 

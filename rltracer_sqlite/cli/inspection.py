@@ -14,7 +14,7 @@ from .places import RUN
 from .visible import printable
 
 if TYPE_CHECKING:
-    from ..index.lists import Among
+    from ..index.among import Among
     from ..sources.places import Root
 
 NOT_NARROWED = ("trajectory", "problems")  # by a split or an environment
@@ -69,7 +69,7 @@ def asked_to_show(place: Root | None, options: dict[str, Any]) -> Inspection:
 
 def _among(options: dict[str, Any]) -> Among:
     """Return what a list is narrowed to: the prompts in the order of their pass rates also to a step."""
-    from ..index.lists import Among
+    from ..index.among import Among
 
     step, is_ranked = options["step"], (options["hardest"], options["easiest"]) != (None, None)
     if step is None or not is_ranked:

@@ -15,7 +15,7 @@ from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
 
 
 def over_steps(adapter: IndexedAdapter, asked: str, among: Among, as_json: bool) -> Iterator[str]:

@@ -20,7 +20,7 @@ from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
 
 SHORT_KEY = 8  # characters of a key in the lists of a step
 

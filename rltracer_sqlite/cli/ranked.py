@@ -17,7 +17,7 @@ from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
     from ..index.ranked import Unscored
 
 SHORT_KEY = 12  # characters of a key

@@ -23,7 +23,7 @@ from .visible import in_line, json_line, printable
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..index.lists import Among
+    from ..index.among import Among
     from ..index.queries import Run
     from ..sources.places import Root
 
@@ -76,8 +76,8 @@ def command(database: Path, remove: str | None, move: tuple[str, Root] | None, y
 
 
 def _list(database: Path, as_json: bool) -> None:
+    from ..index.among import ALL
     from ..index.database import open_index
-    from ..index.lists import ALL
     from ..index.states import file_words, problem_words, run_states, text_words
 
     with closing(open_index(database)) as connection:

@@ -14,7 +14,7 @@ from .visible import json_line, printable
 
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
-    from ..index.lists import Among
+    from ..index.among import Among
 
 BEFORE = 13  # columns in which the step stands, before the others
 MOST_REASONS = 3  # why steps have no trajectory
@@ -38,7 +38,7 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
 
     Raises SourceError where the run has nothing of what is asked for.
     """
-    from ..index.lists import Among
+    from ..index.among import Among
 
     steps = list(filter(among.has_step, adapter.list_steps()))
     known = _known_steps(adapter, among)

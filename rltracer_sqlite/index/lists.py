@@ -5,74 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from ..unrecorded import chosen, is_chosen
+from .among import ALL, Among
 from .queries import REWARDED, group_key, steps
 from .totals import COUNTED, TOTALS, main_split
-
-
-@dataclass(frozen=True)
-class Among:
-    """The trajectories that a list is of: those of a split, of an environment and of a range of steps; None: of all.
-
-    NOT_RECORDED are those of which no split or environment is recorded, and `is_without_step` those without a step.
-    """
-
-    split: str | None = None
-    env: str | None = None
-    first: int | None = field(default=None, kw_only=True)  # step
-    last: int | None = field(default=None, kw_only=True)
-    is_without_step: bool = field(default=False, kw_only=True)
-
-    @property
-    def is_all(self) -> bool:
-        """Whether nothing is left out."""
-        return not self.given and not self.is_of_steps
-
-    @property
-    def is_of_steps(self) -> bool:
-        """Whether only some steps are chosen."""
-        return self.is_without_step or (self.first, self.last) != (None, None)
-
-    def has_step(self, step: int | None) -> bool:
-        """Say whether what has this step, or none (None), is chosen as far as its step goes."""
-        if not self.is_of_steps:
-            return True
-        if step is None or self.is_without_step:
-            return step is None and self.is_without_step
-        return (self.first is None or step >= self.first) and (self.last is None or step <= self.last)
-
-    @property
-    def filters(self) -> dict[str, Any]:
-        """What is asked for, as `Groups` and its sentences take it."""
-        return {"split": self.split, "env": self.env, "first": self.first, "last": self.last}
-
-    @property
-    def given(self) -> dict[str, str]:
-        """The split and the environment that are chosen, by the names of their columns."""
-        return {name: value for name, value in (("split", self.split), ("env", self.env)) if value is not None}
-
-    def condition(self, row: str) -> str:
-        """Return the SQL condition for a row of this name, with `asked()` as its parameters."""
-        kept = [chosen(f"{row}.{name}", name) for name in self.given]
-        kept += [f"{row}.step is null"] if self.is_without_step else []
-        kept += [f"{row}.step >= :first_step"] if self.first is not None else []
-        kept += [f"{row}.step <= :last_step"] if self.last is not None else []
-        return " and ".join(kept) or "1 = 1"
-
-    def asked(self, **others: Any) -> dict[str, Any]:
-        """Return the parameters of a question with `SPLIT`, `ENV` and `STEPS`."""
-        steps = {"first_step": self.first, "last_step": self.last, "without_step": self.is_without_step}
-        return {"split": self.split, "env": self.env, **steps, **others}
-
-
-SPLIT = f"(:split is null or {chosen('g.split', 'split')})"
-ENV = f"(:env is null or {chosen('g.env', 'env')})"
-STEPS = """((not :without_step or g.step is null) and (:first_step is null or g.step >= :first_step)
-    and (:last_step is null or g.step <= :last_step))"""
-ALL = Among()
 
 
 def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[str, Any]]:
@@ -127,7 +66,8 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
     `gone` counts the trajectories whose file has vanished, or cannot be read any more.
     """
     read = "steps" if among.env is None else "step_summary"
-    counted = "g.indexed_at is not null" if among.env is None else ENV
+    counted = "g.indexed_at is not null" if among.env is None else "1"
+    of_steps = replace(among, split=None, env=None).condition("g")
     rewarded = REWARDED.format(row="g", of_env="" if among.env is None else f"and {chosen('v.env', 'env')}")
     return list(
         table_rows(
@@ -144,10 +84,11 @@ def step_facts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) 
                         ),
                         0
                     ) as gone
-                from {read} g where run_id = :run and {counted} and {SPLIT} and {STEPS}
+                from {read} g where run_id = :run and {counted} and {among.condition("g")}
                 union all
                 select step, split, null, null, null, null, null, null, 0 from steps g
-                where run_id = :run and indexed_at is null and ({SPLIT} or split is null) and {STEPS}
+                where run_id = :run and indexed_at is null and {of_steps}
+                    and (:split is null or split is null or {chosen("split", "split")})
             ) order by step is null, step, split
             """,
             among.asked(run=run_id),
@@ -173,7 +114,7 @@ def group_facts(
         from (
             -- Not prompt_groups.rewarded: reading an older index does not add it.
             select g.*, (select count(t.reward) from trajectories t where t.prompt_group_id = g.id) as rewards
-            from prompt_groups g where g.run_id = :run and g.step is :step and {SPLIT} and {ENV}
+            from prompt_groups g where g.run_id = :run and g.step is :step and {among.condition("g")}
         ) g join prompts p on p.id = g.prompt_id
         group by p.id, g.split
         """,
@@ -200,7 +141,7 @@ def count_gone(
         select ifnull(sum(t.gone), 0), count(*), ifnull(max(t.gone = 1 and t.shard_id in (
                 select id from shards where run_id = :run and state = 'unread')), 0)
         from prompt_groups g join trajectories t on t.prompt_group_id = g.id
-        where g.run_id = :run and {SPLIT} and {ENV} and {STEPS} {"and g.step is :step" if step else ""}
+        where g.run_id = :run and {among.condition("g")} {"and g.step is :step" if step else ""}
             and (:prompts = 'null' or g.prompt_id in (select value from json_each(:prompts)))
         """,
         parameters,
@@ -213,7 +154,7 @@ def numbers_of_prompts(connection: sqlite3.Connection, run_id: int, step: int | 
     rows = connection.execute(
         f"""
         select distinct prompt_id from prompt_groups g
-        where run_id = :run and (:step is null or step = :step) and {SPLIT} and {ENV} and {STEPS}
+        where run_id = :run and (:step is null or step = :step) and {among.condition("g")}
         """,
         among.asked(run=run_id, step=step),
     )
@@ -224,7 +165,7 @@ def splits_of(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -
     """Return the splits of a run's trajectories, None for those of which none is recorded."""
     rows = connection.execute(
         f"""
-        select distinct split from prompt_groups g where run_id = :run and {SPLIT} and {ENV} and {STEPS} order by split
+        select distinct split from prompt_groups g where run_id = :run and {among.condition("g")} order by split
         """,
         among.asked(run=run_id),
     )

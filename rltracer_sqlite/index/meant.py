@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, NamedTuple
 
-from .lists import ALL, ENV, SPLIT, STEPS, Among, table_rows, with_key
+from .among import ALL, Among
+from .lists import table_rows, with_key
 from .queries import row_number
 
 LONGEST_NUMBER = 7  # digits that are always a prompt's number; lists show eight characters of a key
@@ -71,7 +72,7 @@ def _candidates(
         select distinct p.id as prompt_id, p.key, p.task, g.split, p.preview,
             :text <> '' and lower(substr(p.preview, 1, length(:text))) = lower(:text) as begins
         from prompt_groups g join prompts p on p.id = g.prompt_id
-        where g.run_id = :run and (:step is null or g.step = :step) and {SPLIT} and {ENV} and {STEPS}
+        where g.run_id = :run and (:step is null or g.step = :step) and {among.condition("g")}
             and (p.id = :number or p.key between :first and :last or begins)
         order by p.id, g.split
         """,

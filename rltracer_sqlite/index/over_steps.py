@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..amounts import plural
-from .lists import ALL, Among, table_rows, with_key
+from .among import ALL, Among
+from .lists import table_rows, with_key
 
 # The highest and the lowest are the first and the last of a group's page, its best and its worst where its rewards
 # differ; all trajectories of a prompt are read once.

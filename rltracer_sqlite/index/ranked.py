@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..unrecorded import NOT_RECORDED
-from .lists import ALL, Among, table_rows, with_key
+from .among import ALL, Among
+from .lists import table_rows, with_key
 from .over_steps import Query, ends_of, groups_of_prompts
 
 # Those that are listed are chosen first: their trajectories alone are asked for rewards. Of prompts with the same pass

@@ -11,7 +11,7 @@ from datasette.app import Datasette
 
 from datasette_rltracer import prompt_queries
 from datasette_rltracer.prompt_queries import page_queries
-from rltracer_sqlite.index.lists import Among
+from rltracer_sqlite.index.among import Among
 from tests.commands import rltracer
 from tests.index_factory import make_index, make_large_index
 from tests.indexing import index
