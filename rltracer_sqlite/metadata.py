@@ -42,8 +42,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "step_values": {"label_column": "name", "facets": ["run_id"]},
     "problems": {"label_column": "reason", "facets": ["shard_id"]},
 }
-# What stands for a facet of the plugin where there is no plugin.
 RECORDED_FACETS = ("env", "split", "zero_variance", "stop_condition")
+# What stands for a facet of the plugin where there is no plugin.
 PLAIN_FACETS = {
     str({"passrate": "pass_rate"}): "pass_bucket", str({"outcome": "success"}): "success",
     **{str({"recorded": column}): column for column in RECORDED_FACETS},

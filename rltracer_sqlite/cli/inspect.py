@@ -17,7 +17,7 @@ from .inspection import asked_to_show
 from .numbers import UNNUMBERED, From, FromOrPlace, WholeOrNone
 from .one_trajectory import explained, loaded, only_one, row_of
 from .places import RUN, TOKENIZER, check_run
-from .runs import several_runs
+from .runs_table import several_runs
 from .trajectory import trajectory_json, trajectory_lines, unread_lines
 from .visible import json_line
 
