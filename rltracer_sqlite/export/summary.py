@@ -60,37 +60,39 @@ def summary(selection: Selection, written: Written | None = None, looked_into: W
             "available_tool_call_distribution": _available_calls(selection),
             "selected_tool_call_distribution": distribution(chosen.calls),
         }
-    if written is not None:
-        told |= {
-            "row_count": written.rows,
-            "distinct_row_count": written.distinct,
-            "repeated_rows_left_out": written.repeats,
-            "rejected": dict(sorted(written.rejected.items())),
-            "redacted": dict(sorted(written.redacted.items())),
-            "rows_without_tool_definitions": written.without_tools.count,
-            "rows_of_one_branch_of_several": written.of_branches,
-            "rows_ending_without_answer": dict(sorted(written.unanswered.items())),
-            "roles_ending_without_answer": dict(sorted(written.last_roles.items())),
-            "rows_with_think_in_content": written.with_tags.count,
-            "rows_with_reasoning_content": written.with_reasoning.count,
-            "rows_of_odd_roles": written.of_odd_roles.count,
-            "odd_roles": dict(sorted(written.odd_roles.items())),
-            "pairs_with_others_than_answers": written.between.count,
-            "rows_with_parts_beside_text": written.other_parts.count,
-            "parts_beside_text": dict(sorted(written.kinds_of_parts.items())),
-        }
-    return told
+    return told if written is None else told | _of_rows(written)
+
+
+def _of_rows(written: Written) -> dict[str, Any]:
+    """Return what is counted of the rows that were written."""
+    return {
+        "row_count": written.rows,
+        "distinct_row_count": written.distinct,
+        "repeated_rows_left_out": written.repeats,
+        "rejected": dict(sorted(written.rejected.items())),
+        "redacted": dict(sorted(written.redacted.items())),
+        "rows_without_tool_definitions": written.without_tools.count,
+        "rows_of_one_branch_of_several": written.of_branches,
+        "rows_ending_without_answer": dict(sorted(written.unanswered.items())),
+        "roles_ending_without_answer": dict(sorted(written.last_roles.items())),
+        "rows_with_think_in_content": written.with_tags.count,
+        "rows_with_reasoning_content": written.with_reasoning.count,
+        "rows_of_odd_roles": written.of_odd_roles.count,
+        "odd_roles": dict(sorted(written.odd_roles.items())),
+        "pairs_with_others_than_answers": written.between.count,
+        "rows_with_parts_beside_text": written.other_parts.count,
+        "parts_beside_text": dict(sorted(written.kinds_of_parts.items())),
+    }
 
 
 def _compared(selection: Selection, funnel: list[dict[str, Any]]) -> list[str]:
     """Return how many were read to leave out repeats, where *distinct* leaves others too."""
     count = selection.value("select count(*) from (select distinct run, id, other from said)")
-    in_pairs = selection.preferences.mode is ExportMode.PREFERENCE
-    if not count or not any(
-        step["stage"] == DISTINCT and step["left"] + step["dropped"] > (1 + in_pairs) * count for step in funnel
-    ):
+    what, in_row = ("pair", 2) if selection.preferences.mode is ExportMode.PREFERENCE else ("trajectory", 1)
+    came = sum(step["left"] + step["dropped"] for step in funnel if step["stage"] == DISTINCT)
+    if not count or came <= in_row * count:
         return []
-    compared = plural(count, "pair" if in_pairs else "trajectory")
+    compared = plural(count, what)
     return [f"Read and compared were the {compared} that a quota or the target drew; the others may repeat them."]
 
 
