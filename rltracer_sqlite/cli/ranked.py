@@ -18,7 +18,7 @@ from .visible import json_line, printable
 if TYPE_CHECKING:
     from ..adapter import IndexedAdapter
     from ..index.among import Among
-    from ..index.ranked import Unscored
+    from ..index.ranked import Ends, Unscored
 
 SHORT_KEY = 12  # characters of a key
 ANOTHER_RULE = "rltracer success DB --rule sets another rule"
@@ -49,11 +49,7 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
         yield from map(json_line, prompts)
         return
     width, order = screen_width(), "easiest" if is_easiest else "hardest"
-    caption = f"{_counted(len(prompts), count)}, {order} first, {_steps(among)}{covered(adapter, among)}"
-    passed = f"{ends.never_passed:,} never passed, {ends.always_passed:,} always did"
-    yield from wrapped(printable(f"{caption}; {passed}"), width)
-    others = _unscored(adapter, among) if ends.prompts > count else "every prompt is scored"
-    yield from wrapped(printable(f"Success: {rule_of(adapter)}; {others}."), width)
+    yield from _captions(adapter, len(prompts), ends, order, among)
     lists_all = f"--{order} {count} lists all"
     if not prompts:
         yield "No scored prompt ever passed." if is_easiest else "Every scored prompt always passed."
@@ -63,6 +59,15 @@ def ranked(adapter: IndexedAdapter, limit: int, is_easiest: bool, among: Among, 
     yield from gone_lines(adapter, width, among, prompts=[prompt["prompt_id"] for prompt in prompts])
     shows = "--trajectory ID shows the best or the worst, --prompt N a prompt by its steps"
     yield from hint(f"{shows}; {lists_all}" if len(prompts) < count else shows, width)
+
+
+def _captions(adapter: IndexedAdapter, listed: int, ends: Ends, order: str, among: Among) -> Iterator[str]:
+    """Yield how many prompts are listed of which, how many never passed and always did, and how many have no score."""
+    caption = f"{_counted(listed, ends.listed)}, {order} first, {_steps(among)}{covered(adapter, among)}"
+    passed = f"{ends.never_passed:,} never passed, {ends.always_passed:,} always did"
+    yield from wrapped(printable(f"{caption}; {passed}"), screen_width())
+    others = _unscored(adapter, among) if ends.prompts > ends.listed else "every prompt is scored"
+    yield from wrapped(printable(f"Success: {rule_of(adapter)}; {others}."), screen_width())
 
 
 def _counted(listed: int, count: int) -> str:
