@@ -18,7 +18,6 @@ from .numbers import UNNUMBERED, From, FromOrPlace, WholeOrNone
 from .one_trajectory import explained, loaded, only_one, row_of
 from .places import RUN, TOKENIZER, check_run
 from .runs_table import several_runs
-from .trajectory import trajectory_json, trajectory_lines, unread_lines
 from .visible import json_line
 
 if TYPE_CHECKING:
@@ -120,23 +119,29 @@ def _lines(asked: Inspection) -> Iterator[str]:
 def _lists(asked: Inspection) -> Iterator[str]:
     """Yield a list of one run; then say what of the run was not read."""
     from .covered import refuse_no_step
-    from .over_steps import over_steps
-    from .prompts import prompts_of_step, trajectories_of
-    from .ranked import ranked
-    from .steps import step_lines
 
     adapter = _adapter(asked, asked.run)
     refuse_no_step(adapter, asked.among)
     told = (asked.among, asked.as_json)
     if asked.most is not None:
+        from .ranked import ranked
+
         yield from ranked(adapter, asked.most, asked.is_easiest, *told)
     elif asked.prompt is not None and not asked.is_of_step and adapter.list_steps() != [None]:
+        from .over_steps import over_steps
+
         yield from over_steps(adapter, asked.prompt, *told)
     elif asked.prompt is not None:
+        from .prompts import trajectories_of
+
         yield from trajectories_of(adapter, asked.step, asked.prompt, *told)
     elif asked.is_of_step:
+        from .prompts import prompts_of_step
+
         yield from prompts_of_step(adapter, asked.step, *told)
     else:
+        from .steps import step_lines
+
         yield from step_lines(adapter, *told)
     say_amiss_of(adapter, asked.step)
 
@@ -145,6 +150,7 @@ def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iter
     from ..index.episodes import episode_traces
     from ..sources.base import LocatorError
     from .covered import rule_of
+    from .trajectory import trajectory_json, trajectory_lines, unread_lines
 
     row = row_of(adapter, number)
     row["rule"] = rule_of(adapter, True, [row.get("env")])

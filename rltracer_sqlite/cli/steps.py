@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..amounts import plural, ranges
 from .columns import SHORTEST_PLACE, caption, cell, cut, path_ending, screen_width, step_words, width_of, wrapped
 from .covered import in_words, refuse_nothing, scoring
-from .prompts import prompts_of_step
 from .score_columns import ScoreColumns, count
 from .visible import json_line, printable
 
@@ -69,6 +68,8 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
     yield from _unread_lines(adapter, places, width)
     yield from _empty_lines(adapter, places, width)
     if steps == [None]:
+        from .prompts import prompts_of_step
+
         yield from prompts_of_step(adapter, None, among, as_json=False)
 
 
