@@ -1,4 +1,4 @@
-"""Where the files of other systems than prime-rl lie, by their names: those that are read."""
+"""Which system puts a file where it lies, by its place and its name, for the systems that mappings read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..sources.table.mapping import Template
 
 
 class Convention(NamedTuple):
-    """Where the place of a mapping begins in a path, with its `step` if any, whether it is telling, and whose it is."""
+    """What a path is by its end: where that begins, with its `step` if any, if it is telling, and whose it is."""
 
     match: re.Match[str]
     is_telling: bool

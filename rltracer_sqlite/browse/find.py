@@ -18,7 +18,7 @@ from ..sources.other_files import SKIPPED_FILES, unread_kind
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS
 from ..sources.table.refused import TRACKIO, is_trackio
-from .conventions import convention
+from .conventions import Convention, convention
 
 ENDINGS = (".jsonl", ".jsonl.zst", ".bin", ".pt", ".parquet")
 DATABASES = (".db", ".sqlite", ".sqlite3")  # only their tables tell what they hold
@@ -118,8 +118,10 @@ def place_of(root: Path, path: str) -> Placed:
     """Return where a file belongs."""
     base = root.absolute().as_posix()
     place = f"{base}/{path.removesuffix(PACKED)}"
-    _, match, is_known, system = _place_in_run(place)
-    return Placed(_folder(base, place, match), is_known, system)
+    _, found = _place_in_run(place)
+    if found is None:
+        return Placed(_folder(base, place, None), False, "")
+    return Placed(_folder(base, place, found.match), found.is_telling, found.system)
 
 
 def _folder(base: str, place: str, match: re.Match[str] | None) -> str:
@@ -150,16 +152,16 @@ def several_runs(root: Path) -> list[str]:
         if what != FILE or not _may_be_rollouts(path):
             continue
         place = f"{base}/{path.removesuffix(PACKED)}"
-        layout, match, is_known, _ = _place_in_run(place)
-        if layout == "evals" or match is None:
+        layout, found = _place_in_run(place)
+        if layout == "evals" or found is None:
             continue
-        folder = _folder(base, place, match)
+        folder = _folder(base, place, found.match)
         if folder == HERE:
             return []
         folders.add(folder)
-        inside = match[0].strip("/") if layout else path.removeprefix(f"{folder}/")
+        inside = found.match[0].strip("/") if layout else path.removeprefix(f"{folder}/")
         # A name such as 1.jsonl alone tells of no run: anything may be called so.
-        if is_known or "/" in inside:
+        if found.is_telling or "/" in inside:
             is_shared = places.setdefault(inside, folder) != folder or is_shared
     return sorted(folders) if is_shared else []
 
@@ -182,17 +184,15 @@ def _may_be_rollouts(path: str) -> bool:
     return path.endswith(ENDINGS) and not SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED))
 
 
-def _place_in_run(place: str) -> tuple[str, re.Match[str] | None, bool, str]:
-    """Return the layout of prime-rl that a path ends in, where a file's place in its run begins, and if that tells.
+def _place_in_run(place: str) -> tuple[str, Convention | None]:
+    """Return the layout of prime-rl that a path ends in, "" for other systems, and what the path is by its end.
 
-    The layout is "" for files of other systems, and there is no match for a place that nobody is known to write. Last
-    comes the system.
+    That is None for a place that no system is known to write.
     """
     for name, pattern in LAYOUTS:
         if match := pattern.search(place):
-            return name, match, True, "prime-rl"
-    found = convention(place)
-    return ("", None, False, "") if found is None else ("", found.match, found.is_telling, found.system)
+            return name, Convention(match, True, "prime-rl")
+    return "", convention(place)
 
 
 def _add(
@@ -216,9 +216,9 @@ def _add(
 
 def _step(path: str, file: Path) -> int | None:
     """Return the step that a path tells, as the source of such files will find it there."""
-    if found := STEP.search(path):
-        return int(found[1])
+    if written := STEP.search(path):
+        return int(written[1])
     place = file.absolute().as_posix().removesuffix(PACKED)
-    layout, match, *_ = _place_in_run(place)
-    step = match.groupdict().get("step") if match and not layout else None
+    layout, found = _place_in_run(place)
+    step = found.match.groupdict().get("step") if found and not layout else None
     return None if step is None else int(step)
