@@ -8,6 +8,8 @@ import pytest
 
 from rltracer_sqlite.sources.base import Entry, LocatorError, NotRollouts, Position, Problem
 from rltracer_sqlite.sources.workflow import WorkflowSource
+from tests.commands import indexed
+from tests.indexing import value
 from tests.table_conversations import CALLED, write_workflow
 from tests.table_rows import said, write_lines
 from tests.table_scans import locator
@@ -48,6 +50,14 @@ def test_a_file_of_something_else_is_left_aside(tmp_path: Path) -> None:
     with pytest.raises(NotRollouts, match=r"without rubric\.messages"):
         list(WorkflowSource().scan(tmp_path, shard))
     assert not WorkflowSource().recognises(tmp_path)
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    path = write_workflow(tmp_path / "run")
+    path.with_name(b"\xff.jsonl".decode("utf-8", "surrogateescape")).write_bytes(path.read_bytes())
+    done = indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    assert r"\udcff.jsonl cannot be read, since its name is not UTF-8" in done.stderr
+    assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 3
 
 
 def test_a_record_that_has_changed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ..arguments import file_path
 from ..reprs import short
 from ..sources.base import PACKED, SourceError
 from ..sources.files import is_name_inside
-from ..sources.other_files import SKIPPED_FILES, unread_kind
+from ..sources.other_files import is_skipped, unread_kind
 from ..sources.places import FILE, SKIPPED_FOLDERS, Listed, base_folder, walk
 from ..sources.prime_rl.layout import LAYOUTS
 from ..sources.table.refused import TRACKIO, is_trackio
@@ -181,7 +181,7 @@ def run_folder_path(root: str | os.PathLike[str], path: str) -> Path:
 
 
 def _may_be_rollouts(path: str) -> bool:
-    return path.endswith(ENDINGS) and not SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED))
+    return path.endswith(ENDINGS) and not is_skipped(path)
 
 
 def _place_in_run(place: str) -> tuple[str, Convention | None]:

@@ -9,6 +9,7 @@ import re
 from pathlib import PurePosixPath
 
 from .base import PACKED, Shard
+from .places import kept_name
 
 LAYOUT = "other"  # of the shards that such files are
 READ = (".jsonl", ".json", ".parquet", ".db", ".sqlite", ".sqlite3")  # kinds that a source or a mapping can read
@@ -43,6 +44,11 @@ NOT_NAMED = (
 )
 
 
+def is_skipped(path: str) -> bool:
+    """Say whether a file is never looked at, whatever its ending: by its name it has nothing to do with rollouts."""
+    return SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED)) is not None
+
+
 def unread_kind(path: str) -> tuple[str, re.Match[str]] | None:
     """Return what a file of a known system that is not read yet is, and where its place begins; None for others."""
     if not path.endswith(UNREAD_ENDINGS):
@@ -52,7 +58,7 @@ def unread_kind(path: str) -> tuple[str, re.Match[str]] | None:
 
 def why_aside(path: str, source: str) -> str:
     """Return why a file that a source does not read is left aside; "" where nothing of its name speaks of rollouts."""
-    if not path.endswith(ENDINGS) or SKIPPED_FILES.search(path.rpartition("/")[2].removesuffix(PACKED)):
+    if not path.endswith(ENDINGS) or is_skipped(path):
         return ""
     if (kind := unread_kind(path)) is not None:
         return f"{kind[0]}, which this version does not read yet"
@@ -67,13 +73,10 @@ def why_aside(path: str, source: str) -> str:
 
 
 def other_shard(file: str, source: str) -> Shard | None:
-    """Return the shard that stands for a file which a source does not read; None for one without rollouts by its name.
-
-    A name that is no text is kept as an index can keep it.
-    """
+    """Return the shard that a file is which a source does not read; None where its name speaks of no rollouts."""
     if not (why := why_aside(file, source)):
         return None
-    file = file.encode("utf-8", "backslashreplace").decode()
+    file = kept_name(file)
     return Shard(file.removesuffix(PACKED), file, LAYOUT, aside=why)
 
 

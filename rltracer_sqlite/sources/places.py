@@ -90,6 +90,11 @@ def files_below(root: Root) -> Iterator[str]:
     yield from (path for path, what in walk(root, SKIPPED_FOLDERS) if what not in (CLOSED, FOLDER))
 
 
+def kept_name(path: str) -> str:
+    """Return a path as an index can keep it: where a name is no text, the file is listed, and opening it fails."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 def file_status(root: Root) -> FileStatus:
     """Return what gives (bytes, time of the last change in nanoseconds) of a file of a run.
 

@@ -18,7 +18,7 @@ from .conversation import entry_of, trajectory_of
 from .files import open_shard, read_bytes
 from .lines import Tail, complete_lines, decode_leniently
 from .other_files import is_other, other_shard
-from .places import Root, files_below
+from .places import Root, files_below, kept_name
 from .values import add_values
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ class WorkflowSource:
 
 
 def _shard(path: str, file: str) -> Shard | None:
-    return Shard(path, file, "lines") if path.endswith(".jsonl") else other_shard(file, WorkflowSource.name)
+    if path.endswith(".jsonl"):
+        return Shard(kept_name(path), kept_name(file), "lines")
+    return other_shard(file, WorkflowSource.name)
 
 
 def _found(data: bytes, shard: Shard, offset: int, number: int) -> Iterator[Entry | Problem]:

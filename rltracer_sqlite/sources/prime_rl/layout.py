@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..base import PACKED, Shard, SourceError
-from ..other_files import SKIPPED_FILES, is_other, other_shard
-from ..places import CLOSED, FOLDER, LINK, SKIPPED_FOLDERS, Root, base_folder, real_place, walk
+from ..other_files import is_other, is_skipped, other_shard
+from ..places import CLOSED, FOLDER, LINK, SKIPPED_FOLDERS, Root, base_folder, kept_name, real_place, walk
 
 # Folders beside the rollouts that hold weights, logs or unfinished work, and often very many files.
 PASSED_OVER = SKIPPED_FOLDERS | {"broadcasts", "live"}
@@ -79,7 +79,7 @@ def _of_file(base: Root, path: str) -> Shard | None:
     plain = path.removesuffix(PACKED)
     if not plain.endswith((".jsonl", *BINARY)):
         return other_shard(path, "prime-rl")
-    if SKIPPED_FILES.search(plain.rpartition("/")[2]):
+    if is_skipped(path):
         return None
     shard = shard_of(base, path)
     return other_shard(path, "prime-rl") if shard.layout == "file" and plain.endswith(BINARY) else shard
@@ -87,8 +87,7 @@ def _of_file(base: Root, path: str) -> Shard | None:
 
 def shard_of(base: Root, file: str) -> Shard:
     """Return the shard that a file is, with what its place in a layout says."""
-    # A name that is no text cannot be kept in an index: the file is listed, and opening it fails.
-    file = file.encode("utf-8", "backslashreplace").decode()
+    file = kept_name(file)
     path = file.removesuffix(PACKED)
     # The folders above `base` count too: a person may point at one step, or at one file.
     place = f"{base.absolute().as_posix()}/{path}"

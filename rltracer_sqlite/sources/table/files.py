@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from ..base import PACKED, Shard, SourceError
 from ..other_files import is_other, other_shard
-from ..places import CLOSED, FILE, LINK, SKIPPED_FOLDERS, Root, base_folder, walk
+from ..places import CLOSED, FILE, LINK, SKIPPED_FOLDERS, Root, base_folder, kept_name, walk
 from .mapping import ENDINGS, Mapping
 
 ENDINGS_TO_READ = (*ENDINGS, *(ending + PACKED for ending in ENDINGS))
@@ -83,8 +83,7 @@ def shard_of(base: Root, file: str, mapping: Mapping) -> Shard | None:
 
 
 def _shard(file: str, step: int | None = None, split: str | None = None) -> Shard:
-    # A name that is no text cannot be kept in an index: the file is listed, and opening it fails.
-    file = file.encode("utf-8", "backslashreplace").decode()
+    file = kept_name(file)
     path = file.removesuffix(PACKED)
     return Shard(path, file, LAYOUTS.get(PurePosixPath(path).suffix, "lines"), step, split)
 
