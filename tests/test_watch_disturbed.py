@@ -92,6 +92,9 @@ def test_whatever_was_done_to_files_the_index_is_as_a_fresh_one_in_the_end(tmp_p
 def test_whatever_was_done_to_files_that_are_left_aside_each_index_is_as_a_fresh_one(tmp_path: Path, kind: str) -> None:
     how, root = random.Random(kind), tmp_path / "run"
     aside = [root / name for name in KINDS[kind](root)]
+    for link in filter(Path.is_symlink, aside):  # to nothing: what is disturbed here has a content
+        link.unlink()
+        link.write_bytes(b"not a record")
     index(tmp_path / "x.sqlite", root)
     contents = [path.read_bytes() for path in sorted(root.rglob("*")) if path.suffix == aside[0].suffix]
     for number in range(12):
