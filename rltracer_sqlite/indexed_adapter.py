@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable
 from shlex import quote
 from threading import RLock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -73,18 +72,15 @@ class IndexedAdapter:
     def list_steps(self) -> list[int | None]:
         """Return the steps, from the names of the files and from what is indexed; a stream is read for its steps."""
         with self._lock:
-            return self._list_steps()
-
-    def _list_steps(self) -> list[int | None]:
-        if not self.refreshes:
-            return queries.steps(self.connection, self.run_id)
-        relist(self.rollout_dir)
-        shards = [shard for shard in self.source.shards(self.rollout_dir) if not (shard.producer or shard.aside)]
-        steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
-        if any(shard.step is None for shard in shards):
-            self._refresh(lambda number: number is None)
-            steps.update(queries.steps(self.connection, self.run_id))
-        return [*sorted(step for step in steps if step is not None), *([None] if None in steps else [])]
+            if not self.refreshes:
+                return queries.steps(self.connection, self.run_id)
+            relist(self.rollout_dir)
+            shards = [shard for shard in self.source.shards(self.rollout_dir) if not (shard.producer or shard.aside)]
+            steps: set[int | None] = {shard.step for shard in shards if shard.step is not None}
+            if any(shard.step is None for shard in shards):
+                self._refresh(lambda number: number is None)
+                steps.update(queries.steps(self.connection, self.run_id))
+            return [*sorted(step for step in steps if step is not None), *([None] if None in steps else [])]
 
     def ensure_step_indexed(self, step: int | None) -> None:
         """Read what is new in the shards of a step; None are the trajectories without one."""
@@ -204,9 +200,7 @@ class IndexedAdapter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _refresh(self, steps: Callable[[int | None], bool]) -> None:
