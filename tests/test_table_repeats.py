@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from rltracer_sqlite.sources.table.repeats import Compared, common_lengths
 from tests.commands import indexed, rltracer
 from tests.indexing import rows, value
 from tests.table_rows import write_parquet
@@ -91,3 +93,35 @@ def test_a_mapping_without_repeats_counts_every_row(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(mapping)
     assert indexed(tmp_path / "x.sqlite", tmp_path / "run", "--mapping", tmp_path / "my.toml").returncode == 0
     assert value(tmp_path / "x.sqlite", "select count(*) from trajectories") == 8
+
+
+def test_rows_that_are_all_equal_are_compared_a_few_times_each() -> None:
+    compared = 0
+
+    class Row:
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return True
+
+        __hash__ = object.__hash__
+
+    before, after = ([cast(Compared, Row()) for _ in range(500)] for _ in range(2))
+    assert common_lengths(before, after) == list(range(1, 501))
+    assert compared < 5 * 500
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lengths"),
+    [
+        ("xabab", "ababx", [2, 4]),
+        ("aab", "ab", [2]),
+        ("ab", "abab", [2]),
+        ("aba", "ab", [1]),
+        ("", "a", []),
+        ("a", "ba", []),
+    ],
+)
+def test_the_end_of_one_file_is_found_at_the_beginning_of_the_next(before: str, after: str, lengths: list[int]) -> None:
+    rows = [[Compared(row.encode(), b"", b"") for row in file] for file in (before, after)]
+    assert common_lengths(*rows) == lengths

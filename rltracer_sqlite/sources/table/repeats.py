@@ -58,30 +58,81 @@ def overlap(root: Root, path: str, before: str, mapping: Mapping) -> Overlap:
         return Overlap()
     if len(later) < len(earlier):  # a queue does not shrink: these are files of different runs
         return Overlap()
-    lengths = [length for length in range(1, len(earlier) + 1) if earlier[-length:] == later[:length]]
-    sure = next((length for length in lengths if _is_no_chance(later[:length], earlier + later[length:])), 0)
+    said, sure, longest = _Said([*earlier, *later]), 0, 0
+    for length in common_lengths(earlier, later):
+        said.again(later[longest:length])
+        longest = length
+        if said.is_no_chance:
+            sure = length
+            break
+    if sure:
+        return Overlap(sure, True)
     # A single equal row says nothing, unless it is a whole file.
-    longest = lengths[-1] if lengths and (lengths[-1] > 1 or len(earlier) == 1) else 0
-    return Overlap(sure, True) if sure else Overlap(longest)
+    return Overlap(longest if longest > 1 or len(earlier) == 1 else 0)
 
 
-def _is_no_chance(rows: Sequence[Compared], written: Sequence[Compared]) -> bool:
-    """Say whether a policy would hardly write these rows twice, judged by how different its answers to a prompt are.
+def common_lengths(earlier: Sequence[Compared], later: Sequence[Compared]) -> list[int]:
+    """Return, in order, how many rows the later file may begin with that the earlier one ends with.
 
-    `written` is all that it has written, with these rows once.
+    The later has at least as many. These are the borders of the later followed by the earlier, found in one pass as
+    Knuth, Morris and Pratt (1977) do: where all rows are equal, comparing each end with each beginning would take the
+    square of their number.
     """
-    if len(set(rows)) < 2:
-        return False
-    bits = 0.0
-    for prompt in {row.prompt for row in rows}:
-        answers = Counter(row.answer for row in rows if row.prompt == prompt)
-        count = answers.total()
-        bits += sum(-times * log2(times / count) for times in answers.values())
-        if len(answers) > 1 and min(map(len, answers)) >= LONG_ANSWER:
-            said = Counter(row.answer for row in written if row.prompt == prompt)
-            if len(said) == said.total():
-                return True
-    return bits >= LEAST_BITS
+    begins, lengths = later[: len(earlier)], [0]  # the longest border of each beginning
+    at = 0
+    for row in begins[1:]:
+        at = _longer(begins, lengths, at, row)
+        lengths.append(at)
+    at = 0
+    for row in earlier:
+        at = _longer(begins, lengths, lengths[at - 1] if at == len(begins) else at, row)
+    found = []
+    while at:
+        found.append(at)
+        at = lengths[at - 1]
+    return found[::-1]
+
+
+def _longer(begins: Sequence[Compared], lengths: Sequence[int], at: int, row: Compared) -> int:
+    """Return how many rows are matched after one more, where `at` of them were matched before it."""
+    while at and begins[at] != row:
+        at = lengths[at - 1]
+    return at + (begins[at] == row)
+
+
+class _Said:
+    """What a policy has said again, judged by how different its answers to a prompt are."""
+
+    def __init__(self, written: Sequence[Compared]) -> None:
+        self._written = Counter((row.prompt, row.answer) for row in written)  # with what is said again once
+        self._doubled = Counter[bytes]()  # by prompt
+        for (prompt, _), times in self._written.items():
+            self._doubled[prompt] += times - 1
+        self._rows: set[Compared] = set()
+        self._again: dict[bytes, Counter[bytes]] = {}  # answers by prompt
+        self._bits: dict[bytes, float] = {}  # of the prompts with several answers, which are few before it is no chance
+
+    def again(self, rows: Sequence[Compared]) -> None:
+        """Count further rows as said again."""
+        self._rows.update(rows)
+        for row in rows:
+            self._written[row.prompt, row.answer] -= 1
+            self._doubled[row.prompt] -= self._written[row.prompt, row.answer] > 0
+            self._again.setdefault(row.prompt, Counter())[row.answer] += 1
+        for prompt in {row.prompt for row in rows}:
+            answers = self._again[prompt]
+            if len(answers) > 1:
+                count = answers.total()
+                self._bits[prompt] = sum(-times * log2(times / count) for times in answers.values())
+
+    @property
+    def is_no_chance(self) -> bool:
+        """Whether a policy would hardly write these rows twice."""
+        if len(self._rows) < 2:
+            return False
+        return sum(self._bits.values()) >= LEAST_BITS or any(
+            not self._doubled[prompt] and min(map(len, self._again[prompt])) >= LONG_ANSWER for prompt in self._bits
+        )
 
 
 def told_overlap(found: Overlap, size: int, before: str) -> Problem:
