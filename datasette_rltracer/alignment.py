@@ -15,6 +15,7 @@ from .conversation import Page, Turn, paired_results, read_page
 from .text import Text
 
 Messages = Sequence[Mapping[str, Any]]
+MOST_MATCHED = 64  # blocks of a turn that are looked for in any place of the other
 
 
 @dataclass(frozen=True)
@@ -166,11 +167,27 @@ def _compared(left: Side, right: Side) -> Row:
     """Return two turns with what both of them say marked as the same."""
     ones, others = list(left.blocks), list(right.blocks)
     one_keys, other_keys = ([(b.kind, b.label, b.text, b.image) for b in blocks] for blocks in (ones, others))
-    for a, b, size in SequenceMatcher(None, one_keys, other_keys, autojunk=False).get_matching_blocks():
-        for step in range(size):
-            ones[a + step] = replace(ones[a + step], same=True)
-            others[b + step] = replace(others[b + step], same=True)
+    for a, b in _same(one_keys, other_keys):
+        ones[a], others[b] = replace(ones[a], same=True), replace(others[b], same=True)
     return Row(replace(left, blocks=ones), replace(right, blocks=others))
+
+
+def _same(ones: Sequence[object], others: Sequence[object]) -> list[tuple[int, int]]:
+    """Return the places of what is the same in two turns.
+
+    Of very many blocks only those in the same place, from the beginning or from the end, are: matching calls of the
+    same name in any order takes the cube of their number.
+    """
+    if max(len(ones), len(others)) <= MOST_MATCHED:
+        blocks = SequenceMatcher(None, ones, others, autojunk=False).get_matching_blocks()
+        return [(a + step, b + step) for a, b, size in blocks for step in range(size)]
+    length = min(len(ones), len(others))
+    first = next((at for at in range(length) if ones[at] != others[at]), length)
+    begun = [(at, at) for at in range(length) if ones[at] == others[at]]
+    if len(ones) == len(others):
+        return begun
+    ended = [(len(ones) - at, len(others) - at) for at in range(1, length - first + 1) if ones[-at] == others[-at]]
+    return max(begun, [*begun[:first], *ended], key=len)
 
 
 def _parted(row: Row) -> Row:

@@ -111,6 +111,16 @@ def test_the_first_text_that_differs_is_told_apart_at_a_word():
     assert [side.blocks[0].shared for side in (row.left, row.right)] == [len("The answer is ")] * 2
 
 
+@pytest.mark.parametrize("more", [0, 1], ids=["as many", "one more"])
+def test_what_is_the_same_in_two_turns_of_very_many_calls(more):
+    names = [f"f{number % 3}" for number in range(120)]
+    others = [*names[:40], *["other"] * (40 + more), *names[80:]]
+    sides = [[message("assistant", "", tool_calls=[call(name) for name in side])] for side in (names, others)]
+    [row] = align(*sides).rows
+    for side, count in ((row.left, 40), (row.right, 40 + more)):
+        assert [block.same for block in side.blocks] == [True] * 40 + [False] * count + [True] * 40
+
+
 @given(*[st.lists(st.sampled_from(["a", "b", "c"]), max_size=12)] * 2)
 def test_every_turn_stands_once_and_in_its_order(left, right):
     found = align(conversation(*left), conversation(*right))
