@@ -13,8 +13,10 @@ import pytest
 from rltracer_sqlite.index import refresh
 from tests.commands import indexed, rltracer
 from tests.indexing import index, rows, value
+from tests.layouts import append
 from tests.left_aside import KINDS, REASONS
 from tests.table_samples import SAMPLES
+from tests.watching import at_step, record
 
 FILES = "select file, state, problems from shards order by path"
 WHY = "select reason from problems order by id"
@@ -161,3 +163,12 @@ def test_of_a_closed_folder_it_is_told_that_it_is_and_what_was_read_there_stays(
     assert (done.unread, done.gone, done.aside) == ({}, [], {})
     shutil.rmtree(run / "dumped_evals/global_step_9_evals")
     assert [file.startswith("dumped_evals/global_step_9_evals/") for file in index(database, run).gone] == [True]
+
+
+def test_long_names_are_shortened_where_several_are_named(tmp_path: Path) -> None:
+    append(tmp_path / "run" / at_step(1), record("t"))
+    for name in (f"a{'x' * 200}.csv", "b.csv"):
+        (tmp_path / "run" / name).touch()
+    [line] = [line for line in indexed(tmp_path / "x.sqlite", tmp_path / "run").stdout.split("\n") if "aside" in line]
+    assert line.startswith(f"  left aside: 2 files (a{'x' * 19}…{'x' * 35}.csv and 1 more): a kind of file")
+    assert f"a{'x' * 200}.csv" in rltracer("inspect", tmp_path / "x.sqlite", "--problems").stdout.replace("\n", "")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..amounts import listed, plural, ranges, size
+from ..amounts import LIST_COLUMNS, listed, plural, ranges, shortened_name, size
 from .say import say
 from .visible import in_line
 
@@ -149,7 +149,7 @@ def _named_files(count: int, first: list[str]) -> str:
     """Return the name of a file, or of several how many they are and the names of the first."""
     if count == 1:
         return in_line(first[0])
-    names = listed(map(in_line, first), more=count - len(first))
+    names = listed((shortened_name(in_line(file), LIST_COLUMNS) for file in first), more=count - len(first))
     return f"{plural(count, 'file')} ({names})"
 
 
