@@ -66,6 +66,20 @@ def test_columns_and_paths_inside_them_are_info(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_what_a_record_calls_info_stays_so_and_is_never_written_over(tmp_path: Path) -> None:
+    write_lines(tmp_path / "run/x.jsonl", {"said": SAID, "no": 7, "info": {"no": 8, "at": 9}, "info_no": 10, "No": 11})
+    mapping = tmp_path / "mine.toml"
+    mapping.write_text(MAPPING.replace('["no", ', '["no", "info", "info_no", '))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run", "--mapping", mapping)
+    assert rows(tmp_path / "x.sqlite", "select path from fields where trajectories > 0 order by path") == [
+        ("No",), ("info.at",), ("info.info_no",), ("info.no",), ("no",),
+    ]  # fmt: skip
+    with RLTracer(tmp_path / "x.sqlite") as index:
+        known = index.trajectory(1).load().metadata
+    assert known["info"] == {"no": 8, "at": 9, "info_no": 10}
+    assert known["metrics"] == {"no": 7, "No": 11}
+
+
 def test_verl_rows_have_their_uid_as_info_everywhere(tmp_path: Path) -> None:
     verl(tmp_path / "run")
     indexed(tmp_path / "x.sqlite", tmp_path / "run")

@@ -188,8 +188,10 @@ def _add_other_values(entry: Entry, values: RoleValues) -> None:
     for path in [path for path in entry.values if path in used or path.startswith(inside)]:
         del entry.values[path]
     for path in [path for path in entry.values if shape.info and is_inside(path, shape.info)]:
-        if (named := value_path("info", path)) is not None:
-            entry.values.setdefault(named, entry.values.pop(path))
+        # What the record calls info is info by its path; beside a value of that name another stays where it is.
+        named = None if path.startswith("info.") else value_path("info", path)
+        if named is not None and named not in entry.values:
+            entry.values[named] = entry.values.pop(path)
 
 
 def _fill_from_tokens(entry: Entry, tokens: TokenNumbers | None, values: RoleValues) -> None:
