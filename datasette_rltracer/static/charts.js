@@ -5,7 +5,8 @@
 const {ask, show, showNow, update} = globalThis.rltracerChart;
 const figures = [...document.querySelectorAll("figure.rltracer-chart")];
 const due = new Set();
-const begun = new Set(); // a promise for each chart that is being drawn
+const begun = new Map(); // the charts that are being drawn, each with a promise
+const outdated = new Set(); // those of them whose page has been brought up to date meanwhile
 
 function want(figure) {
   due.add(figure);
@@ -16,8 +17,11 @@ function begin(figure, whenAnswered) {
   if (!due.delete(figure)) return;
   near.unobserve(figure);
   const draw = figure.dataset.state === "drawn" ? update : show;
-  const done = draw(figure, whenAnswered).finally(() => begun.delete(done));
-  begun.add(done);
+  const done = draw(figure, whenAnswered).finally(() => {
+    begun.delete(figure);
+    if (outdated.delete(figure)) want(figure);
+  });
+  begun.set(figure, done);
 }
 
 const near = new IntersectionObserver(
@@ -33,7 +37,7 @@ async function drawOthers() {
   if (isAtIt) return;
   isAtIt = true;
   while (due.size) {
-    await Promise.all(begun);
+    await Promise.all(begun.values());
     await isLookedAt();
     await isIdle();
     const [next] = due;
@@ -58,9 +62,15 @@ function isIdle() {
 }
 
 figures.forEach(want);
-// The page around the charts has been brought up to date: so is what is drawn already, in its place.
+// The page around the charts has been brought up to date: so is what is drawn already, in its place, and what is being
+// drawn as soon as it is there. An answer that came before is of no use any more.
 document.addEventListener("rltracer-update", () => {
-  figures.filter(({dataset}) => dataset.url && dataset.state === "drawn").forEach(want);
+  for (const figure of figures) {
+    if (!figure.dataset.url) continue;
+    figure.asked = null;
+    if (begun.has(figure)) outdated.add(figure);
+    else if (figure.dataset.state === "drawn") want(figure);
+  }
 });
 addEventListener("beforeprint", () => {
   if (!globalThis.rltracerVega) return; // it would have to be waited for: on paper the frames say that they are not drawn

@@ -16,6 +16,7 @@ RUN = "/-/rltracer/run/run/1"
 ALL_DRAWN = f"document.querySelectorAll('figure[data-state=drawn]').length === {len(CHARTS)}"
 # Resolves when the page has had time for whatever it does when it has time.
 IDLE = "new Promise((go) => requestIdleCallback(() => requestAnimationFrame(() => requestIdleCallback(go))))"
+UPDATE = "document.dispatchEvent(new Event('rltracer-update'))"
 STATES = """
 window.states = [];
 new MutationObserver((changes) => {
@@ -75,7 +76,7 @@ def test_charts_far_below_the_window_are_drawn_without_scrolling_one_after_anoth
     assert page.evaluate("states") == [[chart, s] for chart in CHARTS for s in ("loading", "drawing", "drawn")]
     assert page.evaluate("scrollY") == 0
     events.clear()
-    page.evaluate("document.dispatchEvent(new Event('rltracer-update'))")
+    page.evaluate(UPDATE)
     while len(events) < 2 * len(CHARTS):
         page.wait_for_event("requestfinished")
     assert events == one_by_one(CHARTS)
@@ -107,6 +108,28 @@ def test_a_page_that_is_not_looked_at_waits(page, server):
     assert page.locator("figure[data-state]").count() == 1
     page.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_function(ALL_DRAWN)
+
+
+def test_what_is_asked_for_when_the_page_is_brought_up_to_date_is_asked_for_again(page, server):
+    page.add_init_script("window.isHidden = false; Object.defineProperty(document, 'hidden', {get: () => isHidden})")
+    events, held = follow(page), hold(page, "pass_rate")
+    page.goto(f"{server}{RUN}/charts")
+    page.wait_for_selector("#chart-pass_rate[data-state=loading]")
+    page.evaluate(f"{UPDATE}; isHidden = true")
+    with page.expect_request(re.compile("/charts/pass_rate")):
+        held[0].continue_()
+    while len(held) < 2:
+        page.evaluate(IDLE)
+    page.evaluate(UPDATE)
+    with page.expect_request(re.compile("/charts/pass_rate")):
+        held[1].continue_()
+    while len(held) < 3:
+        page.evaluate(IDLE)
+    held[2].continue_()
+    page.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_function(ALL_DRAWN)
+    asked = [chart for event, chart in events if event == "request"]
+    assert [asked.count(chart) for chart in CHARTS] == [3] + [1] * (len(CHARTS) - 1)
 
 
 @pytest.mark.parametrize("path", [RUN, f"{RUN}/charts"], ids=["run", "charts"])
