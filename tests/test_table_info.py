@@ -110,3 +110,15 @@ def test_numbers_that_only_tell_rows_apart_are_no_rewards(tmp_path: Path) -> Non
 def test_of_every_system_the_measures_alone_are_metrics(tmp_path: Path, folder: str) -> None:
     assert indexed(tmp_path / "x.sqlite", OTHER / folder).returncode == 0
     assert {path for (path,) in rows(tmp_path / "x.sqlite", OF_MEASURES)} == MEASURES[folder]
+
+
+def test_an_empty_name_is_none(tmp_path: Path) -> None:
+    names = {"env": "e", "agent": "a", "group": "g", "episode": "p", "task": "t", "stop": "s"}
+    for number, value in enumerate(("", None, " ")):
+        write_lines(tmp_path / f"run/{number}.jsonl", {"said": SAID, **dict.fromkeys("eagpts", value)})
+    columns = "\n".join(f'{role} = "{column}"' for role, column in names.items())
+    (tmp_path / "mine.toml").write_text(f"{MAPPING}\n[columns]\n{columns}\n")
+    indexed(tmp_path / "x.sqlite", tmp_path / "run", "--mapping", tmp_path / "mine.toml")
+    query = "select env, agent, group_id, episode_id, task_key, stop_condition, truncated from trajectories"
+    assert rows(tmp_path / "x.sqlite", query) == [(None,) * 7] * 3
+    assert rows(tmp_path / "x.sqlite", "select env, trajectories from prompt_groups") == [(None, 3)]

@@ -135,7 +135,7 @@ def truth_hash(truth: Any) -> str:
 
 
 def short_text(value: Any) -> str | None:
-    """Return a recorded text or number as a text of one line that can be indexed; anything else is None."""
+    """Return a recorded text or number as a text of one line that can be indexed; anything else, or none, is None."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
-    return normal.one_line(str(value))[:MAX_TEXT]
+    return normal.one_line(str(value))[:MAX_TEXT] or None
