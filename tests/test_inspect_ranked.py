@@ -155,3 +155,9 @@ def test_without_a_number_the_answer_to_the_opposite_question_is_left_out(
             done = rltracer("inspect", database, f"--{order}")
             assert (done.returncode, done.stdout.splitlines()[-1]) == (0, found[7:])
             assert done.stdout.startswith(found[:6])
+
+
+def test_a_prompt_of_an_environment_without_a_name_has_its_ends(tmp_path: Path) -> None:
+    database = make_index(tmp_path / "x.sqlite", [{"env": "", "reward": reward} for reward in (0.0, 1.0)])
+    [row] = map(json.loads, rltracer("inspect", database, "--hardest", 1, "--json").stdout.splitlines())
+    assert (row["env"], row["best"], row["worst"]) == ("", 2, 1)

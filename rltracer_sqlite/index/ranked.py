@@ -129,7 +129,8 @@ def with_ends(
         places.setdefault((prompt["split"], prompt["env"]), []).append(prompt["prompt_id"])
     groups: dict[tuple[int, str | None, str | None], list[dict[str, Any]]] = {}
     for (split, env), numbers in places.items():
-        kept = replace(among, split=split or NOT_RECORDED, env=env or NOT_RECORDED)
+        asked_split, asked_env = (NOT_RECORDED if name is None else name for name in (split, env))
+        kept = replace(among, split=asked_split, env=asked_env)
         for group in groups_of_prompts(connection, run_id, numbers, kept):
             groups.setdefault((group["prompt_id"], split, env), []).append(group)
     return [{**one, **_ends(groups.get((one["prompt_id"], one["split"], one["env"]), []))} for one in prompts]
