@@ -38,6 +38,13 @@ def test_a_trajectory_that_is_alone_in_its_group_has_none(tmp_path: Path) -> Non
         assert [(trajectory_row(connection, n) or {})["advantage_derived"] for n in (1, 2)] == [None] * 2
 
 
+def test_equal_rewards_have_a_zero_without_a_sign(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(make_index(tmp_path / "index.sqlite", [{"reward": 0.1}] * 3))) as connection:
+        found = connection.execute("select distinct advantage from advantages").fetchall()
+        row = trajectory_row(connection, 1) or {}
+    assert [str(advantage) for (advantage,) in [*found, (row["advantage_derived"],)]] == ["0.0", "0.0"]
+
+
 @pytest.mark.parametrize(
     ("query", "reads"),
     [

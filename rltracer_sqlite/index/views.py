@@ -9,9 +9,11 @@ from __future__ import annotations
 from .schema import PASS_BUCKET
 
 # The advantage is derived only where none is recorded: the distance from the group's mean, as GRPO has it before any
-# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error.
+# division by the spread. Rounded, since the mean of equal rewards can miss them by a rounding error, and with a zero
+# added, since what is rounded to nothing from below is -0.0.
 DERIVED_ADVANTAGE = (
     "round(reward - (select reward_mean from prompt_groups g where g.id = prompt_group_id and g.trajectories > 1), 12)"
+    " + 0.0"
 )
 
 WINDOW_SIZES = (1, 2, 5, 10, 20, 40, 100, 200, 400, 1000)  # steps
