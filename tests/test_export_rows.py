@@ -222,3 +222,10 @@ def test_what_is_no_text_is_text_in_a_row_and_results_name_their_calls(tmp_path:
         == result["tool_call_id"]
         == (identity if isinstance(identity, str) else json.dumps(identity))
     )
+
+
+def test_an_empty_id_of_a_result_is_none_and_calls_of_one_id_are_answered_once() -> None:
+    calls = [{"id": id, "type": "function", "function": {"name": "ls", "arguments": "{}"}} for id in "abcb"]
+    results = [message("tool", "2", tool_call_id="b"), *(message("tool", "", tool_call_id="") for _ in range(3))]
+    made = training_messages([message("user", "Go."), message("assistant", "", tool_calls=calls), *results])
+    assert [one.get("tool_call_id") for one in made[2:]] == ["b", "a", "c", ""]

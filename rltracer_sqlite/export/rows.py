@@ -7,6 +7,7 @@ nested tool calls, and of datadev's RL data. A row that would teach something th
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -93,15 +94,18 @@ def _training_message(message: Mapping[str, Any], place: int) -> Message:
 
 def _with_ids(messages: list[Message]) -> list[Message]:
     """Return messages in which results that were recorded without the ids of their calls have them, in their order."""
-    made, waiting = list[Message](), list[str]()  # the ids of calls that no result has named yet
+    made, waiting, answered = list[Message](), deque[str](), set[str]()  # ids of calls, and of those that results name
     for message in messages:
         if message.get("role") == "assistant":
-            waiting = [call["id"] for call in message.get("tool_calls", ())]
-        elif message.get("role") == "tool" and (answered := message.get("tool_call_id")) is not None:
-            waiting = [identity for identity in waiting if identity != answered]
-        elif message.get("role") == "tool" and waiting:
-            named = {**message, "tool_call_id": waiting.pop(0)}
-            message = {key: named[key] for key in KEPT if key in named}
+            waiting, answered = deque(call["id"] for call in message.get("tool_calls", ())), set()
+        elif message.get("role") == "tool" and (named := message.get("tool_call_id")):
+            answered.add(named)
+        elif message.get("role") == "tool":
+            while waiting and waiting[0] in answered:
+                waiting.popleft()
+            if waiting:
+                whole = {**message, "tool_call_id": waiting.popleft()}
+                message = {key: whole[key] for key in KEPT if key in whole}
         made.append(message)
     return made
 
