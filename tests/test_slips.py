@@ -25,6 +25,7 @@ def typed(line: str) -> Done:
     return indexed(*arguments) if command == "rltracer-index" else rltracer(command, *arguments)
 
 
+LONG = "x" * 300  # no file is called so
 # What is typed, with ~ for a space, the exit code, and the sentence.
 SLIPS = [
     ("show", 2, "No such command 'show'. Did you mean inspect?"),
@@ -32,6 +33,7 @@ SLIPS = [
     ("chart x.sqlite", 2, "No such command 'chart'. Did you mean plot?"),
     ("x.sqlite", 2, "No such command 'x.sqlite'. A command comes first: rltracer inspect x.sqlite"),
     ("a", 2, "No such command 'a'. A command comes first: rltracer inspect a"),
+    (LONG, 2, f"No such command '{LONG}'."),
     ("inspect x.sqlite 17", 2, "unexpected extra argument (17). --trajectory 17 shows one, --prompt 17 a prompt."),
     ("inspect x.sqlite b", 2, "unexpected extra argument (b). --run b chooses a run."),
     ("inspect x.sqlite --step 1-3", 2, "Invalid value for '--step': '1-3' is a range: --steps 1-3 takes it."),

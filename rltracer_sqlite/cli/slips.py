@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from os.path import exists
 from shlex import quote
 
 import click
@@ -37,7 +37,7 @@ def command_meant(asked: str, known: Sequence[str]) -> str:
     """Return what is to be typed in place of a command that there is not; "" where nothing is like it."""
     if meant := next((name for name, others in ALSO_CALLED.items() if asked in others.split() and name in known), None):
         return f" Did you mean {meant}?"
-    if "inspect" in known and Path(asked).exists():
+    if "inspect" in known and exists(asked):  # unlike a Path's, it knows of no names that are too long for a file
         return printable(f" A command comes first: rltracer inspect {quote(asked)}")
     return did_you_mean([asked], known)
 
