@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 MOST_RANGES = 10
+ONE_LINE = str.maketrans("\n\r\t", "␊␍␉")  # a name within a line
 LIST_COLUMNS = 60
 LONGEST_NAME = 60  # of a run or a split, in a sentence
 HISSING = ("ch", "s", "x")

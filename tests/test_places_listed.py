@@ -101,6 +101,17 @@ def test_of_databases_only_the_tables_tell_whose_they_are(tmp_path: Path) -> Non
     assert said.endswith("traces of trackio, which this version does not read yet.")
 
 
+def test_a_name_is_in_one_line_and_a_long_one_shortened_in_a_sentence(tmp_path: Path) -> None:
+    names = ["a\nb", "x" * 200]
+    for name in names:
+        touch(tmp_path / "runs", f"{name}/rollout_data/1.jsonl")
+        (tmp_path / "runs" / name / "rollout_data/1.jsonl").write_text(ROW + "\n")
+    listed = rltracer("runs", tmp_path / "runs").stdout.splitlines()[1:3]
+    assert listed == ["  a␊b: 1 file, step 1, perhaps verl", f"  {names[1]}: 1 file, step 1, perhaps verl"]
+    said = sentence(rltracer("inspect", tmp_path / "runs"))
+    assert f"2 of them: a␊b (1 file, perhaps verl), {'x' * 20}…{'x' * 39} (1 file, perhaps verl). " in said
+
+
 def test_a_folder_without_any_run_is_told_as_such(tmp_path: Path) -> None:
     touch(tmp_path / "runs", "notes.txt")
     assert (

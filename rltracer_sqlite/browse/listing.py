@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..amounts import plural, ranges
+from ..amounts import LIST_COLUMNS, ONE_LINE, plural, ranges, shortened_name
 from .find import RunFolder
 
 MOST_NAMED = 6  # folders, or groups of them, in a sentence
@@ -22,7 +22,8 @@ class Group(NamedTuple):
     def __str__(self) -> str:
         kind = self.runs[0].unread or self.runs[0].kind
         folders = [plural(len(self.runs), "folder")] if len(self.runs) > 1 else []
-        return f"{self.name} ({', '.join([*folders, plural(sum(run.files for run in self.runs), 'file'), kind])})"
+        name = shortened_name(self.name.translate(ONE_LINE), LIST_COLUMNS)
+        return f"{name} ({', '.join([*folders, plural(sum(run.files for run in self.runs), 'file'), kind])})"
 
 
 def places_in_words(root: Path, runs: Sequence[RunFolder]) -> str:
@@ -51,7 +52,7 @@ def grouped(runs: Sequence[RunFolder]) -> list[Group]:
 def place_lines(runs: Sequence[RunFolder]) -> list[str]:
     """Return a line for each folder: its path, how many files it holds, their steps, and which system wrote them."""
     ordered = sorted(runs, key=lambda run: run.path)
-    return [f"  {run.path}: {', '.join(filter(None, _facts(run)))}" for run in ordered]
+    return [f"  {run.path.translate(ONE_LINE)}: {', '.join(filter(None, _facts(run)))}" for run in ordered]
 
 
 def place_facts(run: RunFolder) -> dict[str, Any]:

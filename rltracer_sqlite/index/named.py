@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..amounts import LIST_COLUMNS, listed, shortened_name
+from ..amounts import LIST_COLUMNS, ONE_LINE, listed, shortened_name
 from ..arguments import as_integer, shown
 from ..similar import did_you_mean
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 60  # characters of the name of a run in a sentence
 MOST_LINES = 20  # runs, where they have a line each
-ONE_LINE = str.maketrans("\n\r\t", "␊␍␉")
 
 
 def name_or_number(run: Any) -> str | int | None:
