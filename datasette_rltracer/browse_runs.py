@@ -76,7 +76,7 @@ def _runs(
     return [
         {
             "name": browser.name(run.path),
-            "url": browse_url(datasette, browser.database, run.path),
+            "url": browse_url(datasette, browser.database, run.path) if _is_utf8(run.path) else None,
             "files": run.files,
             "bytes": run.bytes,
             "steps": _span(run.steps),
@@ -89,6 +89,15 @@ def _runs(
         }
         for run in runs
     ]
+
+
+def _is_utf8(path: str) -> bool:
+    """Say whether an address can have a path in it; the name of a folder may be any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _span(steps: set[int]) -> str | None:

@@ -146,3 +146,15 @@ async def test_a_reading_that_is_killed_is_said(browse, runs, monkeypatch):
     assert "http-equiv" not in page
     assert "The reading broke off" in words(page)
     assert "could not be read: The reading broke off" in words(await get(datasette, f"{BROWSE}/second"))
+
+
+async def test_a_run_whose_name_is_not_utf8_is_listed_without_an_address(browse, runs):
+    odd = runs / os.fsdecode(b"odd\xff")
+    try:
+        write_step(odd, 1, "a question")
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    page = await get(browse(), BROWSE)
+    assert re.search("odd.+ its name is not UTF-8: rename it to read it here", words(page))
+    assert f'href="{BROWSE}/second"' in page
+    assert not re.search('href="[^"]*odd', page)
