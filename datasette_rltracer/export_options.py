@@ -49,6 +49,7 @@ SWITCHES = {
     "_provenance": "include_provenance",
     "_redact": "redact",
     "_distinct": "distinct",
+    "_last_branch": "last_branch",
 }
 # What the fields and the boxes of the form are called, by their names in its address.
 LABELS = {
@@ -65,7 +66,7 @@ LABELS = {
     "_no_scoring_errors": "without trajectories whose scoring failed",
     "_per_prompt": "per prompt and window",
     "_global_per_prompt": "per prompt over all",
-    "_target": "rows in all",
+    "_target": "trajectories, or pairs, in all",
     "_tool_call_power": "favour tool calls, to the power of",
     "_seed": "seed of what is random",
     "_margin": "least reward margin of a pair",
@@ -74,6 +75,7 @@ LABELS = {
     "_no_tools": "without tool definitions",
     "_redact": "without keys, tokens and passwords of known shapes",
     "_distinct": "without rows of the same content",
+    "_last_branch": "one SFT row per trajectory, of its last branch",
 }
 FIELDS = ("run_id", "env", "step__gte", "step__lte")  # filters that the form of the export page has fields for
 OWN = {*NUMBERS, *BOUNDS, *SWITCHES, "_field", "_split", "_no_tools", "_preview"}

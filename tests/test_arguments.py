@@ -26,6 +26,7 @@ WRONG = {
         (["{db}", "-o", "x.csv"], "rows are written as .jsonl"),
         (["{db}", "-o", "x.jsonl", "--mode", "rl"], "give its --rl-data"),
         (["{db}", "--dry-run", "--margin", "0.5"], "it goes with --mode preference"),
+        (["{db}", "--dry-run", "--last-branch", "--mode", "rl"], "--last-branch is of SFT rows"),
         (["{db}", "--dry-run", "--steps", "5-1"], "ends before it begins"),
         (["{db}", "--dry-run", "--per-prompt", "some"], "is no number"),
         (["{db}", "--dry-run", "--per-prompt", "0"], "a whole number from 1 on"),

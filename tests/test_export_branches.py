@@ -204,3 +204,23 @@ def test_runs_that_are_asked_alike_are_named_together(tmp_path: Path) -> None:
     specs.append(spec(indexed(tmp_path, {1: [rollout("a")]}, "three"), split=None))
     told = inspect(specs)["available_of"]
     assert told == "split train, all steps of the runs one, two; any split, all steps of the run three"
+
+
+@pytest.mark.parametrize(("last_branch", "held"), [(False, [1, 2, 3, 1]), (True, [3, 1])])
+def test_with_the_last_branch_alone_a_target_is_one_of_rows(tmp_path: Path, last_branch: bool, held: list[int]) -> None:
+    records = [forked(), answered("yes", 1.0)]
+    rows, told = exported(tmp_path, records, target_count=2, last_branch=last_branch)
+    assert [row["trace_provenance"]["branch"] for row in rows] == held
+    assert (told["selected_count"], told["row_count"]) == (2, len(held))
+    [note] = [note for note in told["row_notes"] if "of several branches (trajectory 1)" in note]
+    assert note.startswith(f"{'1 row is' if last_branch else '3 rows are'} one branch of several, out of 1 trajectory")
+    assert ("last_branch makes one row of each" in note) == (not last_branch)
+    before = inspect(tmp_path / "run.sqlite", acceptance="any", per_prompt=None, last_branch=last_branch)["row_notes"]
+    assert f"{'the last one' if last_branch else 'each branch'} with an answer is a row." in before[0]
+
+
+def test_a_line_says_of_how_many_trajectories_its_rows_are(tmp_path: Path) -> None:
+    database = indexed(tmp_path, {1: [forked(), answered("yes", 1.0)]})
+    for options, said in (([], "Wrote 4 rows of 2 trajectories to "), (["--last-branch"], "Wrote 2 rows to ")):
+        line = [str(database), "--acceptance", "any", "-o", str(tmp_path / "o.jsonl"), *options]
+        assert said in CliRunner().invoke(command, line).output.replace("\n", " ")

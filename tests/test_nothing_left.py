@@ -90,12 +90,12 @@ SHORT = [
         "3 --env code --global-per-prompt 1",
         "3 trajectories asked for, 1 available, of 1 prompt. Of 3 trajectories the condition env in code leaves 2, "
         "then per prompt over all windows 1. "
-        "There are 2 without --global-per-prompt. Ask for fewer, or loosen a condition.",
+        "Even without --global-per-prompt there are only 2; besides that, ask for fewer, or loosen a condition.",
     ),
     (
         "3 --mode rl --rl-from-trace --env code",
         "3 rows asked for, 1 available, of 1 prompt. Of 3 trajectories the condition env in code leaves 2, then per "
-        "prompt 1. There are 2 with --window 1. Ask for fewer, or loosen a condition.",
+        "prompt 1. Even with --window 1 there are only 2; besides that, ask for fewer, or loosen a condition.",
     ),
 ]
 

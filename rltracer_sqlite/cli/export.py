@@ -119,7 +119,8 @@ def refuse_rule(context: click.Context, option: click.Parameter, rule: str | Non
     "target_count",
     type=int,
     metavar="N",
-    help="Exactly N trajectories, or pairs, spread evenly over prompts. One of several branches is several rows.",
+    help="Exactly N trajectories, or pairs, spread evenly over prompts. One of several branches is a row for each, or "
+    "one with --last-branch.",
 )
 @click.option(
     "--order",
@@ -161,6 +162,9 @@ def refuse_rule(context: click.Context, option: click.Parameter, rule: str | Non
 @click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords of known shapes.")
 @click.option(
     "--distinct", is_flag=True, help="Rows of the same content once; quotas and --target take others instead."
+)
+@click.option(
+    "--last-branch", is_flag=True, help="sft: one row per trajectory, of its last branch; else one for each branch."
 )
 @click.option("--success", hidden=True, callback=refuse_rule, expose_value=False, help=OTHER_RULE)
 @options.progress
@@ -207,6 +211,8 @@ def _refuse_unmeant(runs: tuple[Root, ...], output: Path | None, dry_run: bool, 
     for option, is_given in (("margin", options["reward_margin"]), ("rejected", options["rejected_outcome"] != "any")):
         if options["mode"] != "preference" and is_given:
             raise click.UsageError(f"--{option} is of preference pairs: it goes with --mode preference.")
+    if options["last_branch"] and options["mode"] != "sft":
+        raise click.UsageError("--last-branch is of SFT rows: others hold one branch of a trajectory anyway.")
     if output is None and not dry_run:
         last = runs[-1]
         is_output = len(runs) > 1 and isinstance(last, Path) and last.suffix in WRITTEN and not last.exists()

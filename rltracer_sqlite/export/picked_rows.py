@@ -171,7 +171,7 @@ class Maker:
         facts, _, trajectory = parts[0]
         mode, with_tools = self.preferences.mode, self.preferences.include_tools
         if mode is ExportMode.SFT:
-            return sft_rows(trajectory, with_tools)
+            return sft_rows(trajectory, with_tools, self.preferences.last_branch)
         if mode is ExportMode.PREFERENCE:
             return [preference_row(trajectory, parts[1][2], with_tools)]
         if self.data is not None:

@@ -64,7 +64,8 @@ class ExportPreferences:
     the least difference between the rewards of a pair, which is never 0. `rl_from_trace` takes the prompts of RL rows
     from the traces, where a run has no rl_data_path. `include_provenance`, `include_raw_trace` and `include_tools` say
     what stands in a row, and `redact` replaces secrets in it. `distinct` writes rows of the same content once,
-    provenance and raw trace aside; quotas and the target take others instead. docs/export.md explains each.
+    provenance and raw trace aside; quotas and the target take others instead. `last_branch` makes one SFT row of a
+    trajectory, that of its last branch, so that a target is one of rows too. docs/export.md explains each.
 
     Raises ExportError for what cannot be meant.
     """
@@ -92,6 +93,7 @@ class ExportPreferences:
     rl_from_trace: bool = False
     redact: bool = False
     distinct: bool = False
+    last_branch: bool = False
     rejected_outcome: Acceptance | str = Acceptance.ANY
 
     def __post_init__(self) -> None:

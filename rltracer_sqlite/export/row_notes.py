@@ -12,6 +12,7 @@ from .selected import Partly, Selected
 from .written import Written
 
 ONE_OF_SEVERAL = " A reward is of all branches; the field filter branches<=1 leaves such trajectories out."
+LAST_ALONE = " last_branch makes one row of each, of its last branch."
 UNREAD_BRANCHES = "; where none does, the pair is left out when it is read"
 LONGEST_ROLE, LONGEST_PATH = 30, 100  # characters
 # A verb for one, and for more.
@@ -25,7 +26,7 @@ def row_notes(preferences: ExportPreferences, selected: Selected, written: Writt
     notes = _on_outcomes(preferences, selected) if in_pairs else []
     notes += [_on_parts_of_rule(rule, partly, in_pairs) for rule, partly in selected.partly.items()]
     if preferences.mode is not ExportMode.RL:
-        notes += [_on_branches(selected, in_pairs, whole), _on_limits(selected.cut_off, in_pairs)]
+        notes += [_on_branches(preferences, selected, whole), _on_limits(selected.cut_off, in_pairs)]
     if written is None and preferences.distinct:
         notes.append("Rows are compared when they are written: distinct=True may leave out some of these.")
     if written is not None:
@@ -95,17 +96,19 @@ def _can_be_asked_for(path: str) -> bool:
     return path.isprintable() and len(path) <= LONGEST_PATH and not set(path) & set("<>=?'")
 
 
-def _on_branches(selected: Selected, in_pairs: bool, written: Written | None) -> str:
+def _on_branches(preferences: ExportPreferences, selected: Selected, written: Written | None) -> str:
     met = selected.of_several_branches
     if not met.count:
         return ""
-    if in_pairs:
+    if preferences.mode is ExportMode.PREFERENCE:
         last = f"the last that begins with the prompt{UNREAD_BRANCHES if written is None else ''}"
         return f"{_counted(met.count, 'pair', HOLD)} one branch of several{met.where}: {last}.{ONE_OF_SEVERAL}"
     of_each = f"{plural(met.count, 'trajectory')} of several branches{met.where}"
+    advice = ONE_OF_SEVERAL + ("" if preferences.last_branch else LAST_ALONE)
     if written is None:
-        return f"Selected {of_each}: each branch with an answer is a row.{ONE_OF_SEVERAL}"
-    return f"{_counted(written.of_branches, 'row', ARE)} one branch of several, out of {of_each}.{ONE_OF_SEVERAL}"
+        which = "the last one" if preferences.last_branch else "each branch"
+        return f"Selected {of_each}: {which} with an answer is a row.{advice}"
+    return f"{_counted(written.of_branches, 'row', ARE)} one branch of several, out of {of_each}.{advice}"
 
 
 def _on_limits(met: Met, in_pairs: bool) -> str:

@@ -35,8 +35,8 @@ class Made(NamedTuple):
     branches: tuple[int, ...] = ()  # of SFT one, of a pair that of the chosen one and that of the rejected one
 
 
-def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Made]:
-    """Return one row per branch that holds an answer, each different branch once.
+def sft_rows(trajectory: Trajectory, include_tools: bool = True, last_branch: bool = False) -> list[Made]:
+    """Return one row per branch that holds an answer, each different branch once; or that of the last one alone.
 
     A branch in which the policy sampled nothing, such as that of another agent, is left out where the record tells.
     Raises RowRejected where no branch holds an answer, or a tool call has no name.
@@ -50,7 +50,7 @@ def sft_rows(trajectory: Trajectory, include_tools: bool = True) -> list[Made]:
             made.setdefault(repr(said), Made({"messages": said, **tools}, (number,)))
     if not made:
         raise RowRejected("no answer")
-    return list(made.values())
+    return list(made.values())[-1:] if last_branch else list(made.values())
 
 
 def _refuse_ids(trajectory: Trajectory) -> None:

@@ -89,8 +89,12 @@ class Shortfall:
         # Lifting the quotas was tried, and is no advice.
         others = [stage for stage in stages if stage not in QUOTAS]
         way, count = self.most
-        lifted = f"There are {count:,} {way}. " if count > self.available else ""
-        return f"{lifted}{_ways_out(others, self.preferences)}" if lifted or others else NO_MORE
+        if count <= self.available:
+            return _ways_out(others, self.preferences) if others else NO_MORE
+        besides = _ways_out(others, self.preferences)
+        if not others:
+            return f"There are {count:,} {way}. {besides}"
+        return f"Even {way} there are only {count:,}; besides that, {besides[0].lower()}{besides[1:]}"
 
     def _each_enough(self) -> str:
         each = [f"{way} ({count:,})" for way, count in self.enough]
