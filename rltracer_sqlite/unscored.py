@@ -6,6 +6,7 @@ import difflib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from shlex import quote
 
 from .amounts import LONGEST_NAME, listed, plural, shortened
 from .index.columns import quoted, resolve_path
@@ -44,6 +45,17 @@ def of_environments(environments: Iterable[str | None]) -> str:
     """Return ' of a, b' for these environments as far as they have names, else ''."""
     named = listed(shortened(str(env), LONGEST_NAME) for env in environments if env is not None)
     return f" of {named}" if named else ""
+
+
+def another_rule(connection: sqlite3.Connection, run_id: int) -> str:
+    """Return the command that sets another rule of a run: without its number it would change that of every run.
+
+    Where a run has this number for a name, it is named instead.
+    """
+    sql = "select count(*), max(case when id = :run then name end), max(name = :number) from runs"
+    runs, name, is_a_name = connection.execute(sql, {"run": run_id, "number": str(run_id)}).fetchone()
+    which = f" {quote(name) if is_a_name else run_id}" if runs > 1 else ""
+    return f"rltracer success DB{which} --rule sets another rule"
 
 
 def meant_instead(connection: sqlite3.Connection, run_ids: Sequence[int], path: str) -> str | None:

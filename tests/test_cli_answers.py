@@ -128,14 +128,14 @@ def test_an_empty_chart_is_not_drawn(tmp_path: Path, chart: str) -> None:
     assert index(tmp_path / "x.sqlite", tmp_path / "run", tmp_path / "chats").returncode == 0
     drawn = "plot", tmp_path / "x.sqlite", chart, "-o", tmp_path / "chart.html", "--run"
     unscored = sentence(rltracer(*drawn, "run"))
-    assert unscored == "Nothing to draw: no trajectory of run records reward. rltracer success sets another rule."
+    # Without its number every run of the index would have the other rule.
+    another = "rltracer success DB 1 --rule sets another rule."
+    assert unscored == f"Nothing to draw: no trajectory of run records reward. {another}"
     assert sentence(rltracer(*drawn, "chats")) == "Nothing to draw: chats records no steps."
     assert not (tmp_path / "chart.html").exists()
     said = sentence(rltracer("inspect", tmp_path / "x.sqlite", "--run", "run", "--hardest"))
-    assert said == (
-        "No prompt is scored by the run's success rule, reward >= 1: the only prompt has no reward. "
-        "rltracer success DB --rule sets another rule."
-    )
+    rule = "No prompt is scored by the run's success rule, reward >= 1"
+    assert said == f"{rule}: the only prompt has no reward. {another}"
 
 
 def test_token_ids_without_a_tokenizer_are_told(tmp_path: Path) -> None:

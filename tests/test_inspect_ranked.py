@@ -161,3 +161,12 @@ def test_a_prompt_of_an_environment_without_a_name_has_its_ends(tmp_path: Path) 
     database = make_index(tmp_path / "x.sqlite", [{"env": "", "reward": reward} for reward in (0.0, 1.0)])
     [row] = map(json.loads, rltracer("inspect", database, "--hardest", 1, "--json").stdout.splitlines())
     assert (row["env"], row["best"], row["worst"]) == ("", 2, 1)
+
+
+def test_the_rule_of_a_run_among_several_is_set_by_its_number(tmp_path: Path) -> None:
+    """A run that has this number for a name would be taken for it: then it is set by its name."""
+    for name, of_run in (("7", 1), ("1", "'first run'")):
+        made = [{"run": run, "reward": None} for run in ("first run", name)]
+        database = make_index(tmp_path / f"{name}.sqlite", made)
+        said = sentence(rltracer("inspect", database, "--run", "first run", "--hardest"))
+        assert said.endswith(f"rltracer success DB {of_run} --rule sets another rule."), (name, said)

@@ -24,6 +24,7 @@ def why_nothing(connection: sqlite3.Connection, run_id: int, chart: str, asked: 
     """
     from ..amounts import LONGEST_NAME, shortened_name
     from ..index.elsewhere import SCORED, Groups, asked_for
+    from ..unscored import another_rule
 
     row = connection.execute(
         """
@@ -34,7 +35,7 @@ def why_nothing(connection: sqlite3.Connection, run_id: int, chart: str, asked: 
     ).fetchone()
     (name, path), (scored, steps) = (shortened_name(text or "", LONGEST_NAME) for text in row[:2]), row[2:]
     if not scored:
-        return f"Nothing to draw: no trajectory of {name} records {path}. rltracer success sets another rule."
+        return f"Nothing to draw: no trajectory of {name} records {path}. {another_rule(connection, run_id)}."
     if not steps:
         return f"Nothing to draw: {name} records no steps."
     groups = Groups(connection, [run_id], asked, SCORED)

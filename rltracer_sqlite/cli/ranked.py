@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from ..scores import MOST_RANKED
+from ..unscored import another_rule
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, identity, screen_width, width_of, wrapped
 from .covered import covered, path_of_rule, rule_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ..index.ranked import Ends, Unscored
 
 SHORT_KEY = 12  # characters of a key
-ANOTHER_RULE = "rltracer success DB --rule sets another rule"
 ROOM_FOR_KEY = 30  # columns of a preview, for which the key gives way: the number names a prompt as well
 
 
@@ -119,7 +119,7 @@ def _none_scored(adapter: IndexedAdapter, among: Among) -> str:
     found = unscored_prompts(adapter.connection, adapter.run_id, among)
     all_of_them = "the only prompt" if found.prompts == 1 else f"the {found.prompts:,} prompts"
     why = f": {_lack(found, all_of_them, path_of_rule(adapter))}" if found.prompts else ""
-    return f"No prompt{asked_for(asked)} is scored {by_rule}{why}. {ANOTHER_RULE}."
+    return f"No prompt{asked_for(asked)} is scored {by_rule}{why}. {another_rule(adapter.connection, adapter.run_id)}."
 
 
 def _unscored(adapter: IndexedAdapter, among: Among) -> str:
@@ -128,7 +128,8 @@ def _unscored(adapter: IndexedAdapter, among: Among) -> str:
 
     found = unscored_prompts(adapter.connection, adapter.run_id, among)
     lack = _lack(found, "it" if found.prompts == 1 else "they", path_of_rule(adapter))
-    return f"{plural(found.prompts, 'prompt')} not scored: {lack}{f' ({ANOTHER_RULE})' if found.rewarded else ''}"
+    way = f" ({another_rule(adapter.connection, adapter.run_id)})" if found.rewarded else ""
+    return f"{plural(found.prompts, 'prompt')} not scored: {lack}{way}"
 
 
 def _lack(found: Unscored, all_of_them: str, path: str) -> str:
