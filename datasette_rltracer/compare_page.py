@@ -33,6 +33,8 @@ from .success_rules import Rule, rule_of_trajectory
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
+SHOWN = ("runs", "shards", "prompt_groups")  # besides the trajectories themselves
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -47,13 +49,23 @@ class Compared:
 
 
 def routes() -> list[Route]:
-    """Return the address of this page and what answers it."""
-    return [(DATABASE + r"/compare$", compare_page)]
+    """Return the address of this page, another by which it is guessed, and what answers them."""
+    return [
+        (DATABASE + r"/compare$", compare_page),
+        (DATABASE + r"/compare/(?P<a>\d+)/(?P<b>\d+)$", guessed_address),
+    ]
+
+
+async def guessed_address(datasette: Datasette, request: Request) -> Response:
+    """Lead from two numbers in the path, where other pages have theirs, to the page of the two."""
+    database = await permitted_index(datasette, request, *SHOWN)
+    left, right = (integer(request.url_vars[name]) for name in ("a", "b"))
+    return Response.redirect(compare_url(datasette, database, left, right))
 
 
 async def compare_page(datasette: Datasette, request: Request) -> Response:
     """Answer with two trajectories, `a` and `b`; with `group` or `a` alone, lead to the usual pair."""
-    database = await permitted_index(datasette, request, "runs", "shards", "prompt_groups")
+    database = await permitted_index(datasette, request, *SHOWN)
     refuse_unknown_options(request, ("a", "b", "group", "a_branch", "b_branch"))
     left, right = (_number(request, name) for name in ("a", "b"))
     if left is None or right is None:

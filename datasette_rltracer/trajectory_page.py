@@ -18,7 +18,7 @@ from rltracer_sqlite.index.queries import trajectory_row
 from rltracer_sqlite.trajectory import Trajectory
 
 from .access import permitted_index
-from .addresses import DATABASE, integer, trajectory_url
+from .addresses import DATABASE, compare_url, integer, trajectory_url
 from .bounds import ask, gates
 from .branches import asked_branch, branches_of
 from .edge import Route
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 RECORD_LIMIT = LARGEST_RECORD  # bytes of a record that are sent as they are
 SHOWN = ("runs", "shards", "prompt_groups", "annotations")  # besides the trajectory itself
+BESIDE = "with"  # as in `rltracer inspect --trajectory 3 --with 5`
 PRETTY_LIMIT = 4 << 20  # bytes of a record that are sent with line breaks
 LOCKED_DOWN = {
     "x-content-type-options": "nosniff",
@@ -59,8 +60,14 @@ def routes() -> list[Route]:
 
 
 async def trajectory_page(datasette: Datasette, request: Request) -> Response:
-    """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why."""
+    """Answer with the conversation. A record that cannot be read leaves what the index knows, and says why.
+
+    BESIDE with the number of another trajectory leads to the page of the two.
+    """
     database = await permitted_index(datasette, request, *SHOWN)
+    if (other := request.args.get(BESIDE)) and other.isascii() and other.isdigit():
+        pair = integer(request.url_vars["id"]), integer(other)
+        return Response.redirect(compare_url(datasette, database, *pair))
     found = await _find(datasette, database, request)
     found = await _beside(datasette, database, request, found)
     branch, lens = asked_branch(found.trajectory, request.args.get("branch")), None

@@ -279,6 +279,15 @@ async def test_every_link_leads_somewhere_below_the_base_url(serve):
 
 
 @pytest.mark.asyncio
+async def test_addresses_that_people_guess_lead_to_the_comparison(serve):
+    datasette = serve(settings={"base_url": "/prefix/"})
+    for guessed in (f"{COMPARE}/2/3", "/-/rltracer/run/trajectory/2?with=3"):
+        response = await datasette.client.get(guessed)
+        assert (response.status_code, response.headers["location"]) == (302, f"/prefix{COMPARE}?a=2&b=3"), guessed
+    assert "has no column with" in await get(datasette, "/-/rltracer/run/trajectory/2?with=the+best", 400)
+
+
+@pytest.mark.asyncio
 async def test_the_page_needs_permission(serve):
     datasette = serve(metadata={"databases": {"run": {"tables": {"trajectories": {"allow": {"id": "root"}}}}}})
     for query in ("a=2&b=3", "a=2", "group=2"):

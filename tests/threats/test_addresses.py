@@ -39,7 +39,7 @@ ODD_VALUES = (
     "%0d%0aX-Evil:%201",
     "",
 )
-READING = ("start", "full", "message", "branch", "view", "lens", "find", "words", "pretty")
+READING = ("with", "start", "full", "message", "branch", "view", "lens", "find", "words", "pretty")
 FILTERS = ("id__in", "reward__gt", "success__isnull", "step__arraycontains", "split", "env", "step__gte", "_sort")
 CHARTS = ("split", "env", "step", "step__gte", "step__lte", "_window")
 # Of each page: what its address can ask for; another name would have it refused before anything of it is read.
@@ -105,7 +105,8 @@ async def test_t20_each_link_of_a_page_carries_its_filters_so_they_are_bounded(
 @pytest.mark.asyncio
 async def test_t20_odd_numbers_and_ids_are_answered(datasette: Datasette) -> None:
     for path in (f"/run/{'9' * 30}", "/step/1/-0", "/step/1/99999999999999999999", "/trajectory/00001",
-                 "/t/%00/%0d%0a", "/t/run/..%2f..%2fetc", "/group/٣", f"/prompt/1/{'9' * 30}"):  # fmt: skip
+                 "/t/%00/%0d%0a", "/t/run/..%2f..%2fetc", "/group/٣", f"/prompt/1/{'9' * 30}",
+                 f"/compare/1/{'9' * 30}"):  # fmt: skip
         response = await datasette.client.get(OWN + path, follow_redirects=True)
         assert response.status_code in (200, 400, 404), path
 

@@ -50,6 +50,7 @@ ROUTES: dict[str, tuple[str, tuple[str, ...]]] = {
     "/export": (f"{OWN}/export?_preview=sft", MADE_OF),
     "/search": (f"{OWN}/search?q=pick", (*LISTED, "trajectories_text")),
     "/compare": (f"{OWN}/compare?a=2&b=3", ("trajectories", "runs", "shards", "prompt_groups")),
+    "/compare/(?P<a>)/(?P<b>)": (f"{OWN}/compare/2/3", ("trajectories", "runs", "shards", "prompt_groups")),
     "/live": (f"{OWN}/live", LISTED),
     "/live/run/(?P<run>)": (f"{OWN}/live/run/1", LISTED),
     "/live/step/(?P<run>)/(?P<step>)": (f"{OWN}/live/step/1/1", LISTED),
