@@ -129,7 +129,7 @@ def test_the_end_of_a_line_and_the_words_count_what_is_drawn_over_all_of_it(tmp_
 def test_no_text_ends_the_drawing_of_a_picture() -> None:
     pytest.importorskip("vl_convert")
     hostile = "a\x1b[31m\x00\ud800\uffff<b>&\u202e\n"
-    rows = [{**row(1), "split": hostile, "name": f"reward_{hostile}", "mean": 0.5, "trajectories": 1}]
+    rows = [{**row(1), "split": hostile, "name": "reward_x", "component": hostile, "mean": 0.5, "trajectories": 1}]
     drawn = render_svg(drawable_spec(Figure("reward", rows, hostile, hostile, hostile, (hostile,))))
     text = "".join(ElementTree.fromstring(drawn).itertext())
     assert text.count("a␛[31m␀⟨U+D800⟩\ufffd<b>&⟨U+202E⟩") >= 4

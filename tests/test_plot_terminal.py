@@ -17,9 +17,10 @@ from rltracer_sqlite.charts.words import describe_rows
 from rltracer_sqlite.cli.bars import TABLES, chart_lines
 from rltracer_sqlite.cli.columns import width_of
 from rltracer_sqlite.index.database import open_index
-from tests.commands import rltracer, sentence
+from tests.commands import indexed, rltracer, sentence
 from tests.index_factory import make_index
 from tests.indexing import rows as rows_by_sql
+from tests.layouts import append, message, trace
 
 WIDE = "日本語の環境" * 8
 
@@ -182,3 +183,22 @@ def test_groups_without_signal_are_told_by_every_reason(otherwise: float) -> Non
     drawn = "\n".join(chart_lines(Figure("zero_variance", rows, said), 80))
     assert ("equal otherwise, train" in drawn) == bool(otherwise)
     assert "all passed, train" in drawn
+
+
+def test_the_components_of_a_reward_have_the_names_that_their_run_records(tmp_path: Path) -> None:
+    """Two names that SQL takes for one have a column each, of which the second is called otherwise."""
+    for run, names in (("first", ["format"]), ("second", ["Format", "Math-Accuracy"])):
+        for step in (1, 2):
+            rewards = {name: {"score": 0.5, "weight": 1.0} for name in names}
+            said = [message("user", "Well?"), message("assistant", "Yes.")]
+            append(tmp_path / run / f"rollouts/step_{step}/train/all/traces.jsonl", trace(said, rewards=rewards))
+    indexed(tmp_path / "x.sqlite", tmp_path / "first", tmp_path / "second")
+    for run, names in ((1, {"total", "format"}), (2, {"total", "Format", "Math-Accuracy"})):
+        in_pipe = rltracer("plot", tmp_path / "x.sqlite", "reward", "--run", run).stdout.splitlines()
+        assert {row["component"] for row in csv.DictReader(in_pipe, delimiter="\t")} == names
+        shown = rltracer("plot", tmp_path / "x.sqlite", "reward", "--run", run, is_terminal=True).stdout
+        assert all(name in shown for name in names)
+        assert (
+            rltracer("plot", tmp_path / "x.sqlite", "reward", "--run", run, "-o", tmp_path / "x.html").returncode == 0
+        )
+        assert all(f"{name}, train: " in (tmp_path / "x.html").read_text() for name in names)

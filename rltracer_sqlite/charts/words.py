@@ -36,17 +36,13 @@ def _pass_rate(rows: Sequence[Row]) -> str:
 
 def _reward(rows: Sequence[Row]) -> str:
     parts = []
-    for name, component in _by(rows, "name"):
+    for name, component in _by(rows, "component"):
         for split, series in _by(component, "split"):
             count = sum(row["trajectories"] for row in series if row["mean"] is not None)
             in_all = f"; {count:,} recorded in all" if count else ""
-            parts.append(f"{reward_words(name)}, {split}: {_ends(series, 'mean', _number)}{in_all}.")
+            called = shortened(name, LONGEST_NAME)
+            parts.append(f"{called}, {split}: {_ends(series, 'mean', _number)}{in_all}.")
     return "Mean reward. " + " ".join(parts)
-
-
-def reward_words(name: str) -> str:
-    """Return the name of a reward as a sentence has it: of the total, or of a component."""
-    return "total" if name == "reward" else name.removeprefix("reward_")
 
 
 def _histogram(rows: Sequence[Row], of_split: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..charts.figure import Figure
-from ..charts.words import EQUAL, reward_words, step_words
+from ..charts.words import EQUAL, step_words
 from .columns import cell, cut, width_of, wrapped
 from .visible import printable
 
@@ -39,7 +39,7 @@ def _number(value: float) -> str:
 
 TABLES = {
     "pass_rate": Table({"pass_rate": ""}),
-    "reward": Table({"mean": ""}, series=("name", "split"), top=None, number=_number),
+    "reward": Table({"mean": ""}, series=("component", "split"), top=None, number=_number),
     "histogram": Table({"share": ""}, line="bin", series=("step_first",), most_windows=6),
     "difficulty": Table({"pass_rate": ""}, line="rank", series=("step_first",), most_windows=5),
     "length": Table(
@@ -103,9 +103,7 @@ def _columns(table: Table, rows: Sequence[Row]) -> list[Column]:
 
 def _named(row: Row, name: str) -> str:
     """Return a value that a column stands for, as it is called."""
-    if name == "step_first":
-        return step_words(row)
-    return reward_words(row[name]) if name == "name" else str(row[name] or "no split")
+    return step_words(row) if name == "step_first" else str(row[name] or "no split")
 
 
 def _cell(column: Column, key: Any, room: int, number: Callable[[float], str], is_unread: bool) -> str:
