@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests import export_runs
+from tests.areal_rows import write_areal
 from tests.commands import indexed, rltracer, sentence
 from tests.indexing import rows, value
 from tests.layouts import episode, message, trace
@@ -106,3 +108,16 @@ def test_of_several_runs_a_trajectory_names_its_own_and_the_next_command_chooses
     shown = rltracer("inspect", database, *command)
     assert shown.returncode == 0
     assert "\n" in shown.stdout
+
+
+def test_what_a_trajectory_took_is_told_as_on_its_page(demo: Path, tmp_path: Path) -> None:
+    for name in ("policy_version", "prompt_tokens", "completion_tokens", "seconds"):
+        assert value(demo / "x.sqlite", f"select {name} from trajectories where id = 3") is not None
+    shown = rltracer("inspect", demo / "x.sqlite", "--trajectory", 3).stdout
+    assert re.search(r"^policy version 0 · prompt tokens \d+ · completion tokens \d+ · took [\d.]+ s$", shown, re.M)
+    indexed(tmp_path / "x.sqlite", write_areal(tmp_path / "run", [(0, 1)]))
+    shown = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout
+    assert "\npolicy version 0 – 1 · prompt tokens 5 · completion tokens 4\n" in shown
+    indexed(tmp_path / "less.sqlite", make_run(tmp_path / "less"))
+    assert "\nstopped: " in (shown := rltracer("inspect", tmp_path / "less.sqlite", "--trajectory", 1).stdout)
+    assert "policy version" not in shown

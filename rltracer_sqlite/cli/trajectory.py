@@ -135,6 +135,8 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
     yield from _info(facts)
     if facts.get("tools"):
         yield f"tools called: {in_line(', '.join(facts['tools']))}"
+    if measured := _measured(row):
+        yield " · ".join(measured)
     done = facts["completion"]
     yield f"stopped: {done['stop_condition'] or 'not recorded'}" + (" (truncated)" if done["truncated"] else "")
     for error in facts["errors"]:
@@ -144,6 +146,19 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
     # The first and the last byte, as on the trajectory's page.
     last = place["byte_offset"] + place["byte_length"] - 1
     yield f"{place['path']}{' ' if number else ''}{number} · bytes {place['byte_offset']:,} – {last:,}"
+
+
+def _measured(row: dict[str, Any]) -> list[str]:
+    """Return which version of the policy sampled a trajectory, its tokens, and how long it took, as far as recorded."""
+    from ..comparison import policy_versions
+
+    known = {
+        "policy version {}": policy_versions(row),
+        "prompt tokens {}": row.get("prompt_tokens"),
+        "completion tokens {}": row.get("completion_tokens"),
+        "took {} s": row.get("seconds"),
+    }
+    return [said.format(_value(value)) for said, value in known.items() if value is not None]
 
 
 def _info(facts: dict[str, Any]) -> Iterator[str]:
