@@ -206,6 +206,20 @@ def test_where_no_record_can_be_read_the_reason_and_the_exit_code_say_so(own: Pa
     assert done.stderr.startswith("Error: No record that was found can be read. ")
 
 
+@pytest.mark.parametrize("is_terminal", [False, True], ids=["in a pipe", "in the terminal"])
+def test_names_of_runs_are_whole_in_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
+    names = ("streaming-run-of-pypi-0.4.0", "streaming-run-of-pypi-0.5.0")
+    said = [trace([message("user", "gasket" + " of many words" * 40), message("assistant", "!")])]
+    runs = [write_run(tmp_path / name, {1: said}) for name in names]
+    assert indexed(tmp_path / "x.sqlite", *runs, "--fts").returncode == 0
+    monkeypatch.setenv("COLUMNS", "120")
+    done = rltracer("search", tmp_path / "x.sqlite", "gasket", is_terminal=is_terminal)
+    head, *lines = done.stdout.splitlines()[:3]
+    assert [name in " ".join(lines).split() for name in names] == [not is_terminal] * 2
+    # A name takes no room from what is found.
+    assert [width_of(line) - head.index("found") for line in lines] == [60, 60]
+
+
 def test_several_runs_are_told_apart(tmp_path: Path) -> None:
     said = {name: [trace([message("user", "gasket"), message("assistant", name)])] for name in ("a", "b")}
     runs = [write_run(tmp_path / name, {1: traces}) for name, traces in said.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -167,9 +168,11 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
     from .report import writes_to_terminal
 
     names, is_terminal = [run.name for run in runs(connection)], writes_to_terminal()
-    width = screen_width() if is_terminal else max(screen_width(), WIDE)  # a line for each match in a pipe
-    run_width = min(max(len("run"), *map(width_of, names)), LONGEST_RUN) if len(names) > 1 else 0
-    shown = [f"  {cell(name, run_width)}" for name in names_apart(names, run_width)] if run_width else [""] * len(names)
+    apart = names_apart(names, LONGEST_RUN if is_terminal else sys.maxsize)  # whole for a program that reads them
+    run_width = max(len("run"), *map(width_of, apart)) if len(names) > 1 else 0
+    # In a pipe a line for each match, as long as its facts ask for.
+    width = screen_width() if is_terminal else max(screen_width(), WIDE) + max(run_width - LONGEST_RUN, 0)
+    shown = [f"  {cell(name, run_width)}" for name in apart] if run_width else [""] * len(names)
     called = dict(zip(names, shown, strict=True))
     run = f"  {'run':{run_width}}" if run_width else ""
     head = f"{'id':>7}{run}  {'step':>5}  {'split':5}  {'outcome':>8}  {'reward':>7}"
