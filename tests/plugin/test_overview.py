@@ -40,7 +40,7 @@ async def test_every_run_is_a_row(datasette, path):
     assert [row[0] for row in rows] == ["old prime-rl", "new prime-rl"]
     assert rows[1][2:5] == ["0–2", "12", "6"]
     assert rows[1][1].startswith("read completely")
-    assert rows[1][5] == "0.500 train"
+    assert rows[1][5] == "0.500 train, 6 of 12"
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,12 @@ async def test_steps_are_told_as_in_python_with_links_to_the_first_and_the_last(
     for step in known:
         address = f"/-/rltracer/index/step/1/{step}"
         assert links(page, str(step)).count(address) == (step in (known[0], known[-1]))
+
+
+async def test_a_rate_of_a_run_without_splits_says_what_it_is_of(tmp_path):
+    rows = [{"split": None, "reward": reward} for reward in (1.0, 1.0, 1.0, 0.0)]
+    page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE)
+    assert [row[5] for row in table_rows(page, "runs")] == ["0.750 3 of 4"]
 
 
 async def test_a_run_without_training_is_told_by_its_split(datasette):
