@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from rltracer_sqlite.comparison import DERIVED, advantage_in_words
 
-from .figures import brief, number
+from .figures import brief, mean_count, number
 
 Point = tuple[float, float | None]
 WIDTH, HEIGHT, MARGIN = 120, 28, 3
@@ -109,6 +109,12 @@ def cell(value: float | None, missing: str = "–") -> Markup:
     """Return a number as the content of a table's cell; what is not recorded is muted."""
     words = brief(value)
     return Markup(f'<span class="muted">{missing}</span>') if words is None else Markup(words)
+
+
+def mean_cell(value: float | None) -> Markup:
+    """Return a mean of tokens or turns as the content of a table's cell; what is not recorded is muted."""
+    words = mean_count(value)
+    return cell(value) if words is None else Markup(words)
 
 
 def reward_cell(mean: float | None, rewarded: int, scored: int, missing: str = "–") -> Markup:

@@ -44,6 +44,16 @@ def brief(value: float | None) -> str | None:
     return (f"{value:.2g}" if is_lost else decimals).replace("-", "−")
 
 
+def mean_count(value: float | None) -> str | None:
+    """Return a mean of tokens or turns for a column of many, all with one decimal; from 1000 on with none, as `brief`.
+
+    What one decimal would make 0 has what `brief` gives it.
+    """
+    if not isinstance(value, float) or not math.isfinite(value) or not 0.05 <= abs(value) < 1000:
+        return "0.0" if value == 0 else brief(value)
+    return f"{value:.1f}".replace("-", "−")
+
+
 def rough(value: float | None) -> str | None:
     """Return a number for the bounds of a scale, which may be of any size: three significant digits of a fraction."""
     if isinstance(value, float) and math.isfinite(value) and abs(value) < 1000:

@@ -9,7 +9,7 @@ from datasette.utils.asgi import Request, Response
 
 from .addresses import export_url, group_url, overview_url, run_url, search_url, step_url
 from .browse_config import browse_url, browsed_database
-from .drawings import advantage_cell, cell, rate_cell, reward_cell
+from .drawings import advantage_cell, cell, mean_cell, rate_cell, reward_cell
 from .figures import brief, counted, moment, number
 from .kept import static_url
 from .selection import Pair
@@ -54,6 +54,7 @@ async def render(
         "brief": brief,
         "moment": moment,
         "cell": cell,
+        "mean_cell": mean_cell,
         "advantage_cell": advantage_cell,
         "rate_cell": rate_cell,
         "reward_cell": reward_cell,

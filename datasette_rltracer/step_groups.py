@@ -11,7 +11,7 @@ from markupsafe import Markup
 from rltracer_sqlite.passrates import PASS_BINS
 
 from .addresses import group_url
-from .drawings import cell, length_bar, rate_bar, rate_cell, reward_cell
+from .drawings import cell, length_bar, mean_cell, rate_bar, rate_cell, reward_cell
 from .queries import Answer
 from .selection import Selection, at, names_among, written
 from .text import visible
@@ -53,7 +53,8 @@ def described_groups(
                 reward_cell(row["reward_mean"], row["rewarded"] or 0, row["scored"]),
                 *(cell(row[name]) for name in ("reward_std", "reward_min", "reward_max")),
                 length_bar(row["tokens_mean"], longest),
-                *(cell(row[name]) for name in ("tokens_mean", "truncated", "errors")),
+                mean_cell(row["tokens_mean"]),
+                *(cell(row[name]) for name in ("truncated", "errors")),
             ),
         )
         for row in rows

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from datasette_rltracer.figures import brief, counted, instant, moment, number
+from datasette_rltracer.figures import brief, counted, instant, mean_count, moment, number
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,14 @@ def test_numbers_of_a_column(value, shown):
 )
 def test_instants(seconds, shown):
     assert instant(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (5.0, "5.0"), (26.04, "26.0"), (0.0, "0.0"), (-0.0, "0.0"), (0.05, "0.1"), (0.04, "0.040"), (1234.5, "1,234"),
+        (math.inf, "inf"), (None, None),
+    ],
+)  # fmt: skip
+def test_means_of_counts_have_one_decimal(value, shown):
+    assert mean_count(value) == shown

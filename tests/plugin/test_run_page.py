@@ -82,6 +82,16 @@ async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
     assert "0.5 not recorded" not in words(await get(datasette, "/-/rltracer/index/"))
 
 
+async def test_mean_tokens_and_turns_have_one_decimal_on_a_run_and_its_steps(tmp_path):
+    tokens = {1: [5, 5], 2: [26, 27]}
+    rows = [{"step": s, "reward": 1.0, "completion_tokens": n, "turns": 2} for s in tokens for n in tokens[s]]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = await get(datasette, PAGE)
+    assert [row[8:10] for row in table_rows(page, "steps")] == [["26.5", "2.0"], ["5.0", "2.0"]]
+    page = await get(datasette, PAGE.replace("/run/1", "/step/1/1"))
+    assert [row[7] for row in table_rows(page, "groups")] == ["5.0"]
+
+
 async def test_pass_rate_and_reward_of_the_head_are_over_the_same_steps(tmp_path):
     rewards = {1: [0.0, 0.0, None], 2: [1.0, 1.0, 1.0], 3: [1.0]}
     rows = [{"step": step, "reward": one} for step, several in rewards.items() for one in several]
