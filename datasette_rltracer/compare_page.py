@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datasette.utils.asgi import NotFound, Request, Response
 
 from rltracer_sqlite.comparison import DERIVED, prompts_in_words, rules_in_words
-from rltracer_sqlite.index.queries import key_of_prompt, prompt_of_trajectory, trajectory_row
+from rltracer_sqlite.index.queries import as_recorded, key_of_prompt, prompt_of_trajectory, trajectory_row
 from rltracer_sqlite.roots import Roots
 from rltracer_sqlite.trajectory import Trajectory
 
@@ -100,7 +100,7 @@ def _read(connection: sqlite3.Connection, roots: Roots, identity: int) -> Compar
     row = trajectory_row(connection, identity)
     if row is None:
         raise NotFound(f"This index has no trajectory {identity}.")
-    row = bounded(row)
+    row = as_recorded(connection, bounded(row))
     number = prompt_of_trajectory(connection, identity)
     known = number, key_of_prompt(connection, number), rule_of_trajectory(connection, row)
     try:

@@ -14,7 +14,7 @@ from datasette.utils import tilde_decode
 from datasette.utils.asgi import Request, Response
 
 from rltracer_sqlite.index.episodes import episode_traces
-from rltracer_sqlite.index.queries import trajectory_row
+from rltracer_sqlite.index.queries import as_recorded, trajectory_row
 from rltracer_sqlite.trajectory import Trajectory
 
 from .access import permitted_index
@@ -167,7 +167,7 @@ async def _find(datasette: Datasette, database: str, request: Request) -> Found:
         try:
             trajectory = load_for_page(connection, identity, roots_of(datasette, database))
         except UNREADABLE as error:
-            return Found(row, None, *explained(error), rule, episode)
+            return Found(as_recorded(connection, row), None, *explained(error), rule, episode)
         # A file may have been sealed since it was indexed: the page names the one that was read.
         row["shard_file"] = trajectory.metadata.get("locator", {}).get("path", row["shard_file"])
         return Found(row, trajectory, rule=rule, episode=episode)

@@ -20,6 +20,7 @@ from rltracer_sqlite.index.database import open_index
 from tests.commands import indexed, rltracer, sentence
 from tests.index_factory import make_index
 from tests.indexing import rows as rows_by_sql
+from tests.indexing import value
 from tests.layouts import append, message, trace
 
 WIDE = "日本語の環境" * 8
@@ -185,20 +186,32 @@ def test_groups_without_signal_are_told_by_every_reason(otherwise: float) -> Non
     assert "all passed, train" in drawn
 
 
-def test_the_components_of_a_reward_have_the_names_that_their_run_records(tmp_path: Path) -> None:
-    """Two names that SQL takes for one have a column each, of which the second is called otherwise."""
+@pytest.fixture
+def alike(tmp_path: Path) -> Path:
+    """Return an index of two runs with names of rewards that SQL takes for one: the second column has a number."""
     for run, names in (("first", ["format"]), ("second", ["Format", "Math-Accuracy"])):
         for step in (1, 2):
             rewards = {name: {"score": 0.5, "weight": 1.0} for name in names}
             said = [message("user", "Well?"), message("assistant", "Yes.")]
             append(tmp_path / run / f"rollouts/step_{step}/train/all/traces.jsonl", trace(said, rewards=rewards))
     indexed(tmp_path / "x.sqlite", tmp_path / "first", tmp_path / "second")
+    return tmp_path / "x.sqlite"
+
+
+def test_the_components_of_a_reward_have_the_names_that_their_run_records(alike: Path, tmp_path: Path) -> None:
     for run, names in ((1, {"total", "format"}), (2, {"total", "Format", "Math-Accuracy"})):
-        in_pipe = rltracer("plot", tmp_path / "x.sqlite", "reward", "--run", run).stdout.splitlines()
+        in_pipe = rltracer("plot", alike, "reward", "--run", run).stdout.splitlines()
         assert {row["component"] for row in csv.DictReader(in_pipe, delimiter="\t")} == names
-        shown = rltracer("plot", tmp_path / "x.sqlite", "reward", "--run", run, is_terminal=True).stdout
+        shown = rltracer("plot", alike, "reward", "--run", run, is_terminal=True).stdout
         assert all(name in shown for name in names)
-        assert (
-            rltracer("plot", tmp_path / "x.sqlite", "reward", "--run", run, "-o", tmp_path / "x.html").returncode == 0
-        )
+        assert rltracer("plot", alike, "reward", "--run", run, "-o", tmp_path / "x.html").returncode == 0
         assert all(f"{name}, train: " in (tmp_path / "x.html").read_text() for name in names)
+
+
+def test_so_have_the_rewards_of_a_record_that_cannot_be_read(alike: Path, tmp_path: Path) -> None:
+    for file in (tmp_path / "second").rglob("traces.jsonl"):
+        file.unlink()
+    number = value(alike, "select min(id) from trajectories where run_id = 2")
+    done = rltracer("inspect", alike, "--run", 2, "--trajectory", number)
+    assert "reward_Format 0.5" in done.stdout
+    assert "format_2" not in done.stdout

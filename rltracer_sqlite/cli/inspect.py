@@ -148,6 +148,7 @@ def _lists(asked: Inspection) -> Iterator[str]:
 
 def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iterator[str]:
     from ..index.episodes import episode_traces
+    from ..index.queries import as_recorded
     from ..sources.base import LocatorError
     from .covered import rule_of
     from .trajectory import trajectory_json, trajectory_lines, unread_lines
@@ -160,7 +161,7 @@ def _trajectory(adapter: IndexedAdapter, number: int, asked: Inspection) -> Iter
     except LocatorError as error:
         if asked.as_json or row.get("run_id") != adapter.run_id:
             raise explained(adapter, row, error) from None
-        return unread_lines(row, explained(adapter, row, error))
+        return unread_lines(as_recorded(adapter.connection, row), explained(adapter, row, error))
     if asked.as_json:
         return iter([json_line(trajectory_json(trajectory, row))])
     return trajectory_lines(trajectory, row, asked.branch, asked.is_full)

@@ -65,6 +65,18 @@ def trajectory_row(connection: sqlite3.Connection, trajectory_id: int) -> dict[s
     return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else None
 
 
+def as_recorded(connection: sqlite3.Connection, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose columns of rewards have the names that records have, after reward_: reward_Format.
+
+    A name of a column keeps neither capitals nor signs, and has a number where two are alike: reward_format_2.
+    """
+    fields = connection.execute(
+        "select column_name, path from fields where path like 'rewards.%' and column_name like 'reward\\_%' escape '\\'"
+    )
+    names = {column: f"reward_{path.removeprefix('rewards.').removesuffix('.score')}" for column, path in fields}
+    return {names.get(column, column): value for column, value in row.items()}
+
+
 def locators(connection: sqlite3.Connection, row: dict[str, Any]) -> list[Locator]:
     """Return where a trajectory's record and its annotations are, the record first, then the oldest annotation."""
     uid = row["uid"]

@@ -11,7 +11,7 @@ from tests.areal_rows import write_areal
 from tests.indexing import index
 from tests.layouts.records import message, tool_call, trace
 
-from .conftest import TRACES, get
+from .conftest import TRACES, get, write_run
 from .html import words
 
 COMPARE = "/-/rltracer/run/compare?a=1&b=2"
@@ -25,6 +25,20 @@ async def test_a_span_of_policy_versions_is_not_its_first_one(tmp_path):
     page = words(await get(Datasette([str(tmp_path / "run.sqlite")]), COMPARE))
     assert "policy version 0 0 – 1" in page
     assert "metrics that are the same: original_reward: 10" in page
+
+
+@pytest.mark.asyncio
+async def test_rewards_of_records_that_cannot_be_read_have_the_names_of_their_run(tmp_path):
+    """Names that SQL takes for one have a column each, of which the second has a number."""
+    for name in ("format", "Format"):
+        write_run(tmp_path / name, [trace(SAID, rewards={name: {"score": 0.5, "weight": 1.0}}) for _ in range(2)])
+        index(tmp_path / "run.sqlite", tmp_path / name)
+        (tmp_path / name / TRACES).unlink()
+    datasette = Datasette([str(tmp_path / "run.sqlite")])
+    for path, status in ((f"{COMPARE.partition('?')[0]}?a=3&b=4", 404), ("/-/rltracer/run/trajectory/3", 404)):
+        page = words(await get(datasette, path, status))
+        assert "Format" in page, path
+        assert "format_2" not in page, path
 
 
 @pytest.mark.asyncio
