@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from .text import visible
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
+KINDS = ("env", "split")  # columns by which the groups of a step differ in kind
+
 
 @dataclass(frozen=True)
 class GroupRow:
@@ -27,16 +29,16 @@ class GroupRow:
     url: str
     preview: Markup
     prompt: Markup  # its number and the beginning of its key, by either of which the terminal finds it
-    env: Markup
+    kind: Sequence[tuple[str, Markup]]  # its env and its split, each under the name of its column
     is_silent: bool
     gone: int  # how many of its trajectories cannot be opened any more
     cells: Sequence[Markup]
 
 
 def described_groups(
-    datasette: Datasette, database: str, selection: Selection, rows: list[dict[str, Any]]
+    datasette: Datasette, database: str, selection: Selection, rows: list[dict[str, Any]], kinds: Sequence[str]
 ) -> list[GroupRow]:
-    """Return the rows of the table; each leads to its group under the same filters."""
+    """Return the rows of the table, with the columns `kinds`; each leads to its group under the same filters."""
     longest = max((row["tokens_mean"] or 0 for row in rows), default=0)
     carried = selection.pairs
     return [
@@ -44,7 +46,7 @@ def described_groups(
             url=group_url(datasette, database, row["id"], carried),
             preview=visible(row["preview"]),
             prompt=Markup('{} <span class="mono">{}</span>').format(row["prompt_id"], visible(row["key"] or "")),
-            env=visible(_env_words(row)),
+            kind=[(name, visible(str(row[name])[:40]) if row[name] else cell(None)) for name in kinds],
             is_silent=row["zero_variance"] == 1,
             gone=row["gone"] or 0,
             cells=(
@@ -61,10 +63,9 @@ def described_groups(
     ]
 
 
-def _env_words(row: dict[str, Any]) -> str:
-    """Return the env of a group, and its split where that is not the usual one."""
-    split = None if row["split"] == "train" else row["split"]
-    return " · ".join(str(value)[:40] for value in (row["env"], split) if value)
+def kinds_recorded(*listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return which of the columns env and split some of the groups record."""
+    return [name for name in KINDS if any(row[name] for rows in listed for row in rows)]
 
 
 def buckets_context(buckets: Answer, selection: Selection, here: Callable[[Selection], str]) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def _buckets(
 
 def filter_form(rows: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
     """Return the fields of the form of filters; filters that it has no field for travel along hidden."""
-    fields = {name: names_among(row[name] for row in rows) for name in ("env", "split")}
+    fields = {name: names_among(row[name] for row in rows) for name in KINDS}
     given = dict(map(written, selection.chosen))
     own: set[str] = {"zero_variance", *(name for name, values in fields.items() if len(values) > 1)}
     return {

@@ -21,7 +21,7 @@ from .live import live_step
 from .missing import no_step
 from .queries import answers
 from .selection import Selection, at, chips, read_selection, written
-from .step_groups import buckets_context, described_groups, filter_form
+from .step_groups import buckets_context, described_groups, filter_form, kinds_recorded
 from .step_queries import GROUPS_ON_A_PAGE, page_queries
 from .success_rules import rule_of
 
@@ -58,6 +58,7 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         own = [*selected.chosen, *selected.sorting, *([("_size", str(size))] if size != GROUPS_ON_A_PAGE else [])]
         return step_url(datasette, database, run, step, [*own, ("start", first)])
 
+    kinds = kinds_recorded(choices.rows, groups.rows)
     about = _step_context(datasette, database, (run, step), head.rows, selection)
     context = {
         **about,
@@ -68,7 +69,8 @@ async def step_page(datasette: Datasette, request: Request) -> Response:
         "within": [*selection.fixed, *(pair for pair in selection.chosen if written(pair)[0] == "split")],
         "problems_url": f"{run_url(datasette, database, run)}#problems",
         "gone": gone.first(trajectories=0, files=0),
-        "groups": described_groups(datasette, database, selection, groups.rows),
+        "groups": described_groups(datasette, database, selection, groups.rows, kinds),
+        "kinds": kinds,
         "list": groups,
         "missing": await _missing(datasette, request, database, selection) if not groups.rows else [],
         **pager(start, size, lambda first: here(selection, first)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from html import unescape
@@ -14,7 +15,7 @@ from tests.index_factory import make_index
 from tests.indexing import index
 
 from .conftest import get
-from .html import links, query_of, sql_link, table_rows, words
+from .html import links, part, query_of, sql_link, table_rows, words
 from .rows import sql_rows, table_rows_of
 
 pytestmark = pytest.mark.asyncio
@@ -87,7 +88,7 @@ async def test_the_headline_counts_the_whole_step(datasette):
 
 async def test_each_group_says_how_many_trajectories_it_has(datasette):
     rows = table_rows(await get(datasette, PAGE), "groups")
-    assert [row[2] for row in rows] == ["1.000 4 of 4", "0.000 0 of 4", "0.500 2 of 4", "0.750 3 of 4", "– 4 unscored"]
+    assert [row[3] for row in rows] == ["1.000 4 of 4", "0.000 0 of 4", "0.500 2 of 4", "0.750 3 of 4", "– 4 unscored"]
 
 
 async def test_groups_of_train_come_before_those_of_evaluation_as_do_their_neighbours(tmp_path):
@@ -118,7 +119,7 @@ async def test_the_headline_keeps_the_splits_apart(tmp_path):
 async def test_equal_rewards_have_no_spread(tmp_path):
     rows = [{"step": 3, "reward": 1.1} for _ in range(6)]  # whose mean is not 1.1, by rounding
     page = await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE)
-    assert table_rows(page, "groups")[0][4] == "0.000"
+    assert table_rows(page, "groups")[0][5] == "0.000"
 
 
 @pytest.mark.parametrize(
@@ -137,6 +138,24 @@ async def test_what_a_step_counts_is_said(tmp_path, kind, said):
     else:
         assert f"with errors · a step is {said}" in step
         assert f"2 steps, each {said} ·" in run
+
+
+@pytest.mark.parametrize(
+    ("kinds", "columns"),
+    [
+        ({"a": (None, "eval"), "b": (None, "train")}, {"split": ["eval", "train"]}),
+        ({"a": ("math", None), "b": (None, None)}, {"env": ["math", "–"]}),
+        ({"a": ("math", "eval"), "b": ("<b>", None)}, {"env": ["math", "<b>"], "split": ["eval", "–"]}),
+        ({"a": (None, None)}, {}),
+    ],
+)
+async def test_env_and_split_stand_each_under_its_name_where_groups_record_it(tmp_path, kinds, columns):
+    rows = [{"step": 3, "prompt": prompt, "env": env, "split": split} for prompt, (env, split) in kinds.items()]
+    page = part(await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE), "groups")
+    names = [words(name) for name in re.findall(r"<th[ >].*?</th>", page)]
+    found = list(zip(*sorted(table_rows(page, "groups")), strict=True))
+    assert {name: list(found[names.index(name)]) for name in ("env", "split") if name in names} == columns
+    assert re.findall('data-label="(env|split)"', page) == [*columns] * len(kinds)
 
 
 async def test_groups_by_pass_rate_lead_to_those_groups(datasette):
