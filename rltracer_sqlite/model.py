@@ -39,8 +39,8 @@ class RolloutStep:
 
     `scored`, `successes`, `pass_rate`, `rewarded` and `reward_mean` are what the index knows when it is asked, without
     reading a file: those of the split train, where the step has any of it, else of its first split by name, while
-    `prompts()` has those of all splits. They are None for a step that has not been read yet, which `prompts()` does,
-    and for an adapter without `step_scores`.
+    `prompts()` has those of all splits. They are None for a step that has not been read yet, as its repr says, until
+    `prompts()` reads it, and for an adapter without `step_scores`.
     """
 
     adapter: Adapter = field(repr=False)
@@ -48,7 +48,8 @@ class RolloutStep:
     prompt_parser: PromptParser | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        return f"<RolloutStep: {step_words(self.number)} of {place_words(self.adapter)}>"
+        unread = ", not read yet" if self._is_unread() else ""
+        return f"<RolloutStep: {step_words(self.number)} of {place_words(self.adapter)}{unread}>"
 
     @property
     def scored(self) -> int | None:
@@ -75,6 +76,13 @@ class RolloutStep:
     def reward_mean(self) -> float | None:
         """The mean total reward of the trajectories that have one; None where none has, or it is not known."""
         return None if (known := self._scores()) is None else known.reward_mean
+
+    def _is_unread(self) -> bool:
+        """Whether the adapter knows what is read, and nothing of this step."""
+        try:
+            return hasattr(self.adapter, "step_scores") and self._scores() is None
+        except Exception:  # whatever an adapter raises: an index that cannot be asked says why when it is used
+            return False
 
     def _scores(self) -> Scores | None:
         ask = getattr(self.adapter, "step_scores", None)

@@ -127,3 +127,21 @@ def test_an_adapter_of_ones_own_may_know_it() -> None:
     assert (group.split, group.env, group.reward_mean, RLTracer(Scoring()).step(1).reward_mean) == (None,) * 4
     assert step_facts(RLTracer(Scoring())) == (8, 2, 0.25)
     assert facts(RLTracer(Scoring())) == {"What?": (4, 4, 1, 0.25)}
+
+
+def test_a_step_that_is_not_read_yet_says_so(tmp_path: Path) -> None:
+    steps = {number: [rollout(f"a{number}", "unscored?", passed=None)] for number in (1, 2)}
+    tracer = RLTracer(write_steps(tmp_path / "run", steps))
+    unread = f"of {str(tmp_path / 'run')!r}, not read yet>"
+    assert list(map(repr, tracer.steps())) == [f"<RolloutStep: step {number} {unread}" for number in (1, 2)]
+    tracer.step(1).prompts()
+    assert [", not read yet" in repr(step) for step in tracer.steps()] == [False, True]
+
+
+@pytest.mark.parametrize("is_scoring", [False, True])
+def test_a_step_of_an_adapter_that_does_not_know_what_is_read_shows_itself(is_scoring: bool) -> None:
+    class Failing(Foreign):
+        def step_scores(self, step: int) -> None:
+            raise OSError("the disk is gone")
+
+    assert repr(RLTracer((Failing if is_scoring else Foreign)()).step(1)) == "<RolloutStep: step 1 of 'elsewhere'>"
