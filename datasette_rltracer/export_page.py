@@ -118,7 +118,7 @@ async def form_page(
         "previewed": shown.mode,
         "told": shown.told,
         "funnel": shown.funnel,
-        "notes": linked(datasette, database, shown.told["notes"]) if shown.told else [],
+        "notes": linked(datasette, database, shown.told, shown.run_ids) if shown.told else [],
         "labels": LABELS,
         "meaning": meaning,
         "told_when_read": TOLD_WHEN_READ,

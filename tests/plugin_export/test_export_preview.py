@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
 from datasette.app import Datasette
 
-from datasette_rltracer.export_preview import shortened
+from datasette_rltracer.export_preview import CUT_HERE, shortened
 from rltracer_sqlite.export.stages import FIELD, STAGES
+from tests.commands import indexed
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
+from tests.layouts import append
 from tests.plugin.html import links, words
 from tests.test_export_branches import answered, cut_off, forked
 from tests.test_export_distinct import said_alike
@@ -69,6 +71,27 @@ async def test_a_preview_shows_the_first_rows_with_long_texts_cut(datasette: Dat
     assert json.loads(shortened({"a": ["x" * 300] * 20})) == {
         "a": ["x" * 240 + "… (300 characters)"] * 12 + ["… (8 more)"]
     }
+    assert list(json.loads(shortened({str(n): n for n in range(20)})).items())[-2:] == [("11", 11), ("…", "(8 more)")]
+
+
+async def test_a_row_that_is_too_long_for_the_page_ends_with_a_mark(tmp_path: Path) -> None:
+    assert CUT_HERE not in shortened(["x" * 200] * 12)
+    long = shortened([[["x" * 200] * 12] * 12] * 12)
+    assert len(long) < 9000
+    assert long.splitlines()[-2:] == [f'   "{"x" * 200}",', CUT_HERE]
+
+
+@pytest.mark.parametrize("name", ["run", "a: rltracer inspect x --problems lists them.", "<b>per_prompt=1</b>"])
+async def test_a_run_that_was_not_read_whole_leads_to_its_problems(tmp_path: Path, name: str) -> None:
+    lines = write_steps(tmp_path / "run", {1: [rollout("a")]}), write_steps(tmp_path / "other", {1: [rollout("b")]})
+    append(lines[0] / "rollouts/step_1/train/all/traces.jsonl", {"no": "rollout"})
+    made = indexed(tmp_path / "x.sqlite", lines[0], "--name", name)
+    assert made.returncode == 0, made.stderr
+    indexed(tmp_path / "x.sqlite", lines[1], "--name", name.split(":")[0] + "r")
+    page = (await get(Datasette([str(tmp_path / "x.sqlite")]), "/-/rltracer/x/export?_preview=sft")).text
+    assert links(page, "problems of the run") == ["/-/rltracer/x/run/1#problems"]
+    assert f"<p>{escape(name)}: 1 problem, in step 1: <a" in page
+    assert "lists them" not in words(page).replace(name, "")
 
 
 async def test_a_preview_without_pairs_says_why(folder: Path) -> None:
