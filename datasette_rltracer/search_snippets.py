@@ -31,6 +31,7 @@ class Snippet:
     before: bool = False  # there is text before the snippet
     after: bool = False
     place: Place | None = None
+    branches: int = 0  # of the record
     matches: int = 0
     problem: str | None = None
 
@@ -64,6 +65,7 @@ def _snippet(datasette: Datasette, database: str, number: int, hit: Hit) -> Snip
         hit.before,
         hit.after,
         hit.place,
+        hit.branches,
         hit.matches,
     )
 

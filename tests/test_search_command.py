@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -109,6 +110,19 @@ def test_lines_fit_the_terminal_and_show_the_match(
     assert all("gasket" in line for line in snippets)
     assert width_of(snippets[3]) >= columns - 1  # a long text fills its line
     assert head.endswith("found") == (columns >= 120)
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [("left", "branch 1, message 2: left gasket"), ("leaking", "message 2: …"), ("why", "message 1: ")],
+)
+def test_each_match_says_its_message_and_which_branch_of_several(
+    database: Path, monkeypatch: pytest.MonkeyPatch, columns: int, asked: str, where: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, *lines, _, _ = rltracer("search", database, asked, is_terminal=True).stdout.splitlines()
+    assert re.split(r"  +", lines[-1])[-1].startswith(where)
 
 
 def test_a_pipe_gets_a_line_for_each_match(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,8 @@ def command(
     DATABASE is an index with its full text, which rltracer fts or rltracer-index --fts makes. WORDS are found in any
     form, and all of them must be there; of Chinese, Japanese, Korean and Thai any part is found. The definitions of the
     tools that were offered are not searched. What is shown is the place where most of the WORDS stand, closest to each
-    other, read from the run's file. Write the WORDS in single quotes, so that the shell leaves these as they are:
+    other, read from the run's file, with its message and, where there are several, its branch. Write the WORDS in
+    single quotes, so that the shell leaves these as they are:
 
     \b
       '"exit code 1"'           the phrase
@@ -193,10 +194,17 @@ def _lines(row: dict[str, Any], hit: Hit, query: str, run: str, width: int) -> I
     facts = f"{row['id']:7}{run}  {step:>5}  {cell(row['split'], 5)}  {numbers}"
     before = f"{facts}  " if width >= WIDE else BELOW
     problem = " ".join(filter(None, (hit.problem, hit.error)))
+    before += _where(hit)
     said = f"({problem})" if problem else _around_best(hit, query, width - width_of(before))
-    if before == BELOW:
+    if width < WIDE:
         yield cut(facts, width)
     yield cut(before + said, width)
+
+
+def _where(hit: Hit) -> str:
+    """Return the message of a match, and its branch where there are several: as `inspect --trajectory` counts them."""
+    branch = f"branch {hit.place.branch:,}, " if hit.place and hit.branches > 1 else ""
+    return f"{branch}message {hit.place.message + 1:,}: " if hit.place else ""
 
 
 def _around_best(hit: Hit, query: str, width: int) -> str:

@@ -122,7 +122,7 @@ async def test_a_result_shows_the_match_and_leads_to_it(datasette, asked, place)
     page = await get(datasette, f"{SEARCH}?q={asked}")
     [(address, said)] = hits(page)
     assert "Sum first, then compare." in re.sub("</?mark>", "", page)
-    assert f"{place} (assistant)" in said
+    assert f"{place} (assistant)" in said  # of one branch, which needs no number
     target = await get(datasette, address.partition("#")[0])
     anchor = address.partition("#")[2]
     assert f'<mark id="{anchor}">Sum first</mark>' in target
@@ -140,8 +140,9 @@ async def test_a_long_prompt_is_cut_between_words_and_says_so(folder, serve):
 
 
 async def test_the_branch_of_a_match_is_led_to(datasette):
-    [(address, _)] = hits(await get(datasette, f"{SEARCH}?q=left"))
+    [(address, said)] = hits(await get(datasette, f"{SEARCH}?q=left"))
     assert "branch=1" in address
+    assert "this one in branch 1, message 2 (assistant)" in said
     assert ">left</mark>" in await get(datasette, address.partition("#")[0])
 
 
@@ -191,7 +192,7 @@ async def test_what_came_later_is_said(searchable, serve):
         file.write((searchable / "run" / TRACES).read_text().splitlines()[0].replace('"counted"', '"later"') + "\n")
     index(searchable / "run.sqlite", searchable / "run")
     page = words(await get(serve(), f"{SEARCH}?q=gaskets"))
-    assert "4 of 5 trajectories" in page
+    assert "4 of the 5 trajectories" in page
     assert "1 trajectory came later" in page
 
 

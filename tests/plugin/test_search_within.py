@@ -70,7 +70,8 @@ async def test_every_surface_counts_what_was_asked_for(database, options, named,
     in_python = search_text(database, "word", **named)
     assert (in_python.without_text, in_python.unsearched, in_python.gone) == (without, later, 0)
     page = words(await get(Datasette([str(database)]), f"{PAGE}?q=word&{address}"))
-    assert f"Search {said if can < of else f'prompts and messages of {counted}'} " in page
+    text_of = f"{can} of the {said.removeprefix(f'{can} of ')}" if can < of else f"{'all ' if of > 1 else ''}{counted}"
+    assert f"Search the text of {text_of} is searchable " in page
     assert (f"{said} can be searched{reason}." in page) == (without > 0)
     assert (f"{later} trajectory {LATER}" in page) == (later > 0)
 
