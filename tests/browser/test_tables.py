@@ -38,3 +38,35 @@ def test_a_cell_that_is_cut_says_all_of_its_text_when_pointed_at(open_page):
     assert len(whole) > 60
     assert preview.get_attribute("title") == whole
     assert split.get_attribute("title") is None
+
+
+SEEN = "[...document.querySelectorAll('dl.column-descriptions dt')].filter((name) => name.checkVisibility()).length"
+
+
+@pytest.mark.parametrize("width", [700, 1280])
+def test_descriptions_of_columns_end_with_how_many_more_there_are_and_open_them(open_page, width):
+    page = open_page("/runs/trajectories?_size=1", width)
+    more, names = page.locator("details.more-columns summary"), page.locator("dl.column-descriptions dt")
+    count = names.count()
+    assert count > 40
+    assert (page.evaluate(SEEN), more.inner_text()) == (8, f"{count - 8} more columns")
+    assert names.all_inner_texts()[:8] == ["id", "run_id", "step", "split", "env", "preview", "success", "reward"]
+    assert page.locator("dl.column-descriptions").first.bounding_box()["height"] < 300
+    more.click()
+    assert page.evaluate(SEEN) == count
+    assert page.evaluate("[...document.querySelectorAll('dl')].every((one) => one.scrollHeight <= one.clientHeight)")
+    assert page.evaluate(SIDEWAYS) <= 0
+
+
+@pytest.mark.parametrize(
+    ("path", "script"), [("/runs/fields", True), ("/runs/trajectories", False)], ids=["few", "no script"]
+)
+def test_few_descriptions_are_all_shown_and_many_where_no_script_folds_them(open_page, path, script):
+    page = open_page(path, script=script)
+    assert page.locator("dl.column-descriptions dt").count() > 4
+    assert page.locator("details.more-columns").count() == 0
+    height = "(list) => list.scrollHeight <= list.clientHeight"
+    if script:
+        assert page.locator("dl.column-descriptions").evaluate(height)
+    else:
+        assert page.locator("dl.column-descriptions").bounding_box()["height"] > 400
