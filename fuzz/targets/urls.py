@@ -39,7 +39,7 @@ class Listening:
 PAGES = (
     "/", "/run/1", "/step/1/1", "/group/1", "/prompt/1/1", "/trajectory/1", "/trajectory/2", "/trajectory/1.json",
     "/trajectory/1/record",
-    "/search", "/compare", "/export", "/run/1/charts", "/run/1/charts/pass_rate",
+    "/search", "/compare", "/compare/1/2", "/export", "/run/1/charts", "/run/1/charts/pass_rate",
     "/live", "/live/run/1", "/live/step/1/1", "/live/group/1", "/live/prompt/1/1",
     "/browse", "/browse/run", "/browse/run/1", "/browse/run/all?again=1",
 )  # fmt: skip

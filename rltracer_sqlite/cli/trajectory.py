@@ -127,7 +127,8 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
     if facts["advantage"] is None and derived is not None:
         yield DERIVED
     for name, reward in facts["rewards"].items():
-        yield f"  {in_line(name)}: {_value(reward['score'])} × {_value(reward['weight'])}"
+        weight = "" if reward["weight"] is None else f" × {_value(reward['weight'])}"
+        yield f"  {in_line(name)}: {_value(reward['score'])}{weight if reward['score'] is not None else ''}"
     if facts["metrics"]:
         metrics = ((name, _value(value)) for name, value in flat(facts["metrics"]))
         told = (f"{name} {value if is_full else shortened(value, LONGEST_METRIC)}" for name, value in metrics)

@@ -98,6 +98,7 @@ class Entry(msgspec.Struct, gc=False):
     started_at: float | None = None  # Unix time, seconds
     seconds: float | None = None
     content_kind: str = "messages"
+    unrewarded: tuple[str, ...] = ()  # the named rewards that its record has a place for, and no score
 
 
 class Update(msgspec.Struct, gc=False):

@@ -94,8 +94,8 @@ def _metadata(entry: Entry, locator: Locator, remarks: Sequence[str]) -> dict[st
         "task": {"key": entry.task_key} if entry.task_key else None,
         "reward": entry.reward,
         "rewards": {
-            path.removeprefix("rewards.").removesuffix(".score"): {"score": value, "weight": 1.0}
-            for path, value in named.items()
+            path.removeprefix("rewards.").removesuffix(".score"): {"score": value, "weight": None}
+            for path, value in [*named.items(), *((name, None) for name in entry.unrewarded)]
         },
         "metrics": {
             path: value

@@ -219,7 +219,7 @@ async def test_a_large_group_comes_in_pages(tmp_path):
     datasette = Datasette([str(path)])
     page = await get(datasette, f"{PAGE}/1?_sort=reward")
     assert "100 of 130 trajectories shown" in words(page)
-    [later] = links(page, "later: 30 more")
+    [later] = links(page, "next: 30 more")
     assert [row[1] for row in table_rows(await get(datasette, later), "trajectories")] == [
         f"{n}.0" for n in range(100, 130)
     ]

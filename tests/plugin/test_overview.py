@@ -140,7 +140,7 @@ async def test_many_runs_come_in_pages(tmp_path):
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = await get(datasette, PAGE)
     assert "100 of 120 runs shown" in words(page)
-    [later] = links(page, "later: 20 more")
+    [later] = links(page, "next: 20 more")
     assert len(table_rows(await get(datasette, later), "runs")) == 20
 
 

@@ -235,7 +235,7 @@ async def test_many_steps_come_in_pages_and_the_ends_are_of_all(tmp_path):
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = await get(datasette, f"{PAGE}/1?split=train")
     assert "100 of 130 steps shown" in words(page)
-    [later] = links(page, "later: 30 more")
+    [later] = links(page, "next: 30 more")
     for shown in (page, await get(datasette, later)):
         assert [row[1] for row in table_rows(shown, "ends")] == ["✗failed 130", "✗failed 1"]
     assert [row[0] for row in rows_of(await get(datasette, later))] == [str(step) for step in range(100, 130)]

@@ -272,7 +272,7 @@ async def test_results_come_in_pages(tmp_path):
     while address:
         page = await get(datasette, address)
         seen += [found for found, _ in hits(page)]
-        address = next(iter(links(page, f"later: {45 - len(seen)} more")), None)
+        address = next(iter(links(page, f"next: {45 - len(seen)} more")), None)
     assert len(set(seen)) == 45
 
 

@@ -194,7 +194,7 @@ async def test_many_groups_come_in_pages(tmp_path):
     assert "200 of 450 prompt groups shown" in words(page)
     while page:
         seen += [row[0].split()[0] for row in table_rows(page, "groups")]
-        later = [address for text in ("later: 250 more", "later: 50 more") for address in links(page, text)]
+        later = [address for text in ("next: 250 more", "next: 50 more") for address in links(page, text)]
         page = await get(datasette, later[0]) if later else ""
     assert seen == [f"p{number:04}" for number in range(450)]
     assert len(table_rows(await get(datasette, f"{PAGE}?_size=450"), "groups")) == 450

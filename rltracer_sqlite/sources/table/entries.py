@@ -144,7 +144,9 @@ def _fill(entry: Entry, values: RoleValues) -> None:
 def _fill_rewards(entry: Entry, values: RoleValues) -> None:
     named = _named_rewards(values)
     for name, score in named.items():
-        if score is not None and (path := reward_path(name)) is not None:
+        if score is None:
+            entry.unrewarded += (name,)
+        elif (path := reward_path(name)) is not None:
             entry.values[path] = score
     rewards = values.shape.rewards
     if "reward" in values.shape.roles:
