@@ -63,6 +63,13 @@ def hold(page, *charts):
     return held
 
 
+def let_go(page, held, number=0):
+    """Let what was kept back be answered, as soon as it has been asked for."""
+    while len(held) <= number:
+        page.evaluate(IDLE)
+    held[number].continue_()
+
+
 def one_by_one(charts):
     return [(event, chart) for chart in charts for event in ("request", "requestfinished")]
 
@@ -117,15 +124,11 @@ def test_what_is_asked_for_when_the_page_is_brought_up_to_date_is_asked_for_agai
     page.wait_for_selector("#chart-pass_rate[data-state=loading]")
     page.evaluate(f"{UPDATE}; isHidden = true")
     with page.expect_request(re.compile("/charts/pass_rate")):
-        held[0].continue_()
-    while len(held) < 2:
-        page.evaluate(IDLE)
+        let_go(page, held)
     page.evaluate(UPDATE)
     with page.expect_request(re.compile("/charts/pass_rate")):
-        held[1].continue_()
-    while len(held) < 3:
-        page.evaluate(IDLE)
-    held[2].continue_()
+        let_go(page, held, 1)
+    let_go(page, held, 2)
     page.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_function(ALL_DRAWN)
     asked = [chart for event, chart in events if event == "request"]
@@ -139,7 +142,7 @@ def test_a_frame_says_that_it_is_not_drawn_yet_at_about_the_height_that_it_will_
     page.wait_for_selector("#chart-pass_rate[data-state=loading]")
     assert page.locator("figure .drawing").all_inner_texts() == ["Drawing …"] * len(CHARTS)
     before = page.locator("#chart-pass_rate").bounding_box()["height"]
-    held[0].continue_()
+    let_go(page, held)
     page.wait_for_function(ALL_DRAWN)
     assert page.locator("#chart-pass_rate").bounding_box()["height"] == pytest.approx(before, abs=30)
     assert page.get_by_text("Drawing …").count() == 0
@@ -191,5 +194,5 @@ def test_printing_before_anything_can_be_drawn_says_so_on_paper(page, server):
     assert said == ['"Not drawn: the page was printed before."'] * len(CHARTS)
     assert not page.get_by_text("Drawing …").first.is_visible()
     page.emulate_media(media="screen")
-    held[0].continue_()
+    let_go(page, held)
     page.wait_for_function(ALL_DRAWN)
