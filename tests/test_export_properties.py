@@ -19,7 +19,7 @@ from tests.export_runs import chosen, export, indexed, inspect, rollout, spec, u
 from tests.index_factory import make_index
 
 Row = dict[str, Any]
-UNHURRIED = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 ROWS = st.lists(
     st.fixed_dictionaries(

@@ -22,8 +22,8 @@ SLOW = {
     "index": 4,
     "urls": 10,
     "preferences": 20,
-    "rollouts": 24,
-    "shown": 12,
+    "rollouts": 14,
+    "shown": 8,
 }  # executions; an index is written, or a page is served
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6), st.binary(max_size=6)), max_size=4)
 QUICK = settings(
