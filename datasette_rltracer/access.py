@@ -52,6 +52,6 @@ async def permitted_indexes(datasette: Datasette, request: Request, *tables: str
 
 async def may_view(datasette: Datasette, request: Request, database: str, *tables: str) -> None:
     """Raise Forbidden where the visitor may not view one of these tables."""
-    for table in dict.fromkeys(tables):
-        if not await compat.can_view_table(datasette, request.actor, database, table):
-            raise Forbidden(f"You may not view {table} of this database.")
+    hidden = await compat.first_hidden(datasette, request.actor, database, *dict.fromkeys(tables))
+    if hidden is not None:
+        raise Forbidden(f"You may not view {hidden} of this database.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from datasette.utils.asgi import Forbidden
 
 try:
     from datasette.jump import JumpSQL
@@ -23,26 +25,46 @@ HAS_TOP_HOOKS = IS_1  # for a line at the top of a page
 CONFIGURATION = {"label_column", "facets", "sort", "sort_desc", "hidden", "fts_table", "fts_pk"}
 
 
-async def can_view_table(datasette: Datasette, actor: Actor, database: str, table: str) -> bool:
-    """Say whether this actor may see this table, its database and the instance.
+async def first_hidden(datasette: Datasette, actor: Actor, database: str, *tables: str) -> str | None:
+    """Return the first of these tables that this actor may not see, or None where the actor may see all of them.
 
-    The table pages of 1.0 ask about the table alone, so that a block of permissions on the database or the instance
-    does not close them. Our pages are of the whole index, so each of the three closes them.
+    Each is asked for together with its database and the instance. The table pages of 1.0 ask about the table alone,
+    so that a block of permissions on the database or the instance does not close them. Our pages are of the whole
+    index, so each of the three closes them.
     """
     if IS_1:
+        return await _first_hidden_on_1(datasette, actor, database, tables)
+    around: bool | None = None  # what the database and the instance say, asked once for all tables that say nothing
+    for table in tables:
+        allowed = await datasette.permission_allowed(actor, "view-table", resource=(database, table), default=None)
+        if allowed is None:
+            if around is None:
+                around = await _may_enter(datasette, actor, database)
+            allowed = around
+        if not allowed:
+            return table
+    return None
+
+
+async def _may_enter(datasette: Datasette, actor: Actor, database: str) -> bool:
+    try:
+        await datasette.ensure_permissions(actor, [("view-database", database), "view-instance"])
+    except Forbidden:
+        return False
+    return True
+
+
+async def _first_hidden_on_1(datasette: Datasette, actor: Actor, database: str, tables: Iterable[str]) -> str | None:
+    for table in tables:
         asked: dict[str, Resource | None] = {
             "view-instance": None,
             "view-database": DatabaseResource(database=database),
             "view-table": TableResource(database=database, table=table),
         }
-        for action, resource in asked.items():
+        for action, resource in asked.items():  # within a request Datasette keeps the answers
             if not await datasette.allowed(action=action, resource=resource, actor=actor):
-                return False
-        return True
-    visible, _ = await datasette.check_visibility(
-        actor, permissions=[("view-table", (database, table)), ("view-database", database), "view-instance"]
-    )
-    return bool(visible)
+                return table
+    return None
 
 
 async def can_execute_sql(datasette: Datasette, actor: Actor, database: str) -> bool:

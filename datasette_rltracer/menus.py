@@ -104,4 +104,4 @@ async def _overviews(datasette: Datasette, actor: Actor, names: Iterable[str] | 
 
 
 async def _may_read(datasette: Datasette, actor: Actor, database: str) -> bool:
-    return await compat.can_view_table(datasette, actor, database, "trajectories")
+    return await compat.first_hidden(datasette, actor, database, "trajectories") is None

@@ -144,7 +144,6 @@ async def _charts(datasette: Datasette, request: Request, database: str, run: in
     """
     if not await datasette.databases[database].table_exists("step_values"):
         return None
-    for table in charts.DRAWN_FROM:
-        if not await compat.can_view_table(datasette, request.actor, database, table):
-            return None
+    if await compat.first_hidden(datasette, request.actor, database, *charts.DRAWN_FROM) is not None:
+        return None
     return await charts.charts_fragment(datasette, request, database, run)

@@ -14,6 +14,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import mkdtemp
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -151,15 +152,15 @@ def templates_compiled_once() -> Iterator[None]:
     from jinja2 import BytecodeCache
     from jinja2.bccache import Bucket
 
-    compiled: dict[str, bytes] = {}
+    compiled: dict[tuple[str, str], CodeType] = {}
 
     class Memory(BytecodeCache):
         def load_bytecode(self, bucket: Bucket) -> None:
-            if bucket.key in compiled:
-                bucket.bytecode_from_string(compiled[bucket.key])
+            bucket.code = compiled.get((bucket.key, bucket.checksum))
 
         def dump_bytecode(self, bucket: Bucket) -> None:
-            compiled[bucket.key] = bucket.bytecode_to_string()
+            assert bucket.code is not None
+            compiled[bucket.key, bucket.checksum] = bucket.code
 
     class Plugin:
         __name__ = "rltracer_tests_templates"

@@ -13,7 +13,7 @@ import pytest
 from datasette_rltracer.compat import IS_1
 
 TYPINGS = Path(__file__).resolve().parents[2] / "typings"
-OF_0_65 = {"permission_allowed", "check_visibility"}
+OF_0_65 = {"permission_allowed", "ensure_permissions"}
 OF_1 = {
     "allowed",
     "get_resource_metadata",

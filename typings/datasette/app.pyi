@@ -58,11 +58,11 @@ class Datasette:
         actor: Mapping[str, Any] | None,
         action: str,
         resource: str | tuple[str, str] | None = None,
-        default: bool = False,
-    ) -> bool: ...
-    async def check_visibility(
-        self, actor: Mapping[str, Any] | None, *, permissions: Sequence[str | tuple[str, str | tuple[str, str]]]
-    ) -> tuple[bool, bool]: ...
+        default: bool | None = False,
+    ) -> bool | None: ...
+    async def ensure_permissions(
+        self, actor: Mapping[str, Any] | None, permissions: Sequence[str | tuple[str, str | tuple[str, str]]]
+    ) -> None: ...
 
     # Of 1.0.
     async def allowed(
