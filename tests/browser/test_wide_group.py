@@ -12,10 +12,10 @@ from tests.layouts import append, message, trace
 from tests.plugin.conftest import TRACES
 from tests.serving import serving, windows
 
-REWARDS = [f"{name}_reward" for name in (
-    "think_format", "code_execution_correctness", "length_penalty", "judge_helpfulness", "language_consistency",
-    "tool_call_validity", "repetition_penalty", "citation", "politeness", "unit_tests", "brevity", "final_answer",
-)]  # fmt: skip
+REWARDS = ["brevity", *(f"{name}_reward" for name in (
+    "code_execution_correctness", "length_penalty", "judge_helpfulness", "language_consistency",
+    "tool_call_validity", "repetition_penalty", "citation", "politeness", "unit_tests", "think_format", "final_answer",
+))]  # fmt: skip
 ENDED = "maximum_number_of_turns_reached_by_the_environment"
 OVER = """() => {
 const table = document.querySelector("table.group"), box = table.closest(".scroll");
