@@ -52,6 +52,8 @@ ENVS = f"""
 select distinct ifnull(env, '{NOT_RECORDED}') as value from prompt_groups
 {{where}} order by env is null, env limit 200
 """
+# In an export, what has no known split counts as train.
+HAS_TRAIN = "select exists (select 1 from prompt_groups where (split = 'train' or split is null){and_run}) as found"
 WITHIN = ("run_id", "step", "step__isnull")  # filters of either table that a search takes as well
 # A filter on one of these says itself which split is meant.
 NAMES_SPLIT = {"split", "prompt_group_id", "id", "uid"}
@@ -96,7 +98,9 @@ async def form_page(
     chosen = filters(request)
     given = dict(map(written, chosen))
     missing = await missing_names(datasette, request, database, table) if shown.problem else []
-    found, envs = await answers(datasette, request, database, names_query(chosen), _envs(given.get("run_id")))
+    run = given.get("run_id")
+    queries = names_query(chosen), _envs(run), _has_train(run)
+    found, envs, train = await answers(datasette, request, database, *queries)
     runs = names_of(found.rows)
     about, others = subject(chosen, runs)
     context: dict[str, Any] = {
@@ -113,7 +117,7 @@ async def form_page(
         "table_url": table_url(datasette, database, table, chosen),
         "downloads": {name: datasette.urls.table(database, table, format=name) for name in MODES},
         "modes": MODES,
-        "values": values(request),
+        "values": values(request, bool(train.first(found=True)["found"])),
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
         "previewed": shown.mode,
         "told": shown.told,
@@ -142,6 +146,11 @@ def _envs(run: str | None) -> Query:
     return Query(ENVS.format(where="where run_id = :run" if run else ""), {"run": run} if run else {})
 
 
+def _has_train(run: str | None) -> Query:
+    """Return the query for whether there is something of the split train, in a run where one is chosen."""
+    return Query(HAS_TRAIN.format(and_run=" and run_id = :run" if run else ""), {"run": run} if run else {})
+
+
 def _choices(runs: Mapping[str, str], envs: Answer, given: Mapping[str, str]) -> list[tuple[str, str, list[Choice]]]:
     """Return the fields of run and environment with what can be chosen in each; a choice of one is none."""
     # What is longer than any name that an index keeps cannot be chosen: the page would repeat it.
@@ -156,12 +165,16 @@ def _choices(runs: Mapping[str, str], envs: Answer, given: Mapping[str, str]) ->
     return found
 
 
-def values(request: Request) -> dict[str, str]:
-    """Return what stands in the form: what was asked for, else what `rltracer export` does when it is told nothing."""
+def values(request: Request, has_train: bool) -> dict[str, str]:
+    """Return what stands in the form: what was asked for, else what `rltracer export` does when it is told nothing.
+
+    Train is asked for only where there is something of it.
+    """
     asked = {name: request.args.get(name) for name in [*NUMBERS, *BOUNDS, *SWITCHES, "_split", "_no_tools", "_preview"]}
     if any(value is not None for value in asked.values()):
         return {name: _named(value or DOWNLOADED.get(name, "")) for name, value in asked.items()}
-    return dict.fromkeys(asked, "") | _defaults() | {"_split": _split(filters(request))}
+    split = _split(filters(request)) if has_train else ""
+    return dict.fromkeys(asked, "") | _defaults() | {"_split": split}
 
 
 def _defaults() -> dict[str, str]:

@@ -80,6 +80,30 @@ async def test_a_split_that_the_filters_choose_is_kept(datasette: Datasette, fil
     assert (unescape(fields[name]), fields["_split"]) == (value, split)
 
 
+@pytest.mark.parametrize(
+    ("query", "split"),
+    [
+        ("", "train"),
+        ("run_id=1", "train"),
+        ("run_id=2", ""),
+        ("run_id=3", "train"),
+        ("run_id=4", "train"),
+        ("run_id=2&_split=train", "train"),
+        ("run_id=2&_per_prompt=1", ""),
+    ],
+)
+async def test_a_new_form_asks_for_train_where_the_chosen_run_has_it(tmp_path: Path, query: str, split: str) -> None:
+    splits = [("both", "train"), ("both", "eval"), ("exam", "eval"), ("plain", None), ("half", None), ("half", "eval")]
+    index = make_index(tmp_path / "run.sqlite", [{"run": run, "split": one} for run, one in splits])
+    page = await get(Datasette([str(index)]), f"{PAGE}?{query}")
+    assert form_fields(page.text)["_split"] == split
+
+
+async def test_a_new_form_asks_for_any_split_where_no_run_has_train(tmp_path: Path) -> None:
+    index = make_index(tmp_path / "run.sqlite", [{"run": run, "split": "eval"} for run in ("a", "b")])
+    assert form_fields((await get(Datasette([str(index)]), PAGE)).text)["_split"] == ""
+
+
 @pytest.mark.parametrize("query", ["_preview=sft&_split=test", "_preview=csv"])
 async def test_a_choice_that_there_is_not_is_a_sentence(datasette: Datasette, query: str) -> None:
     response = await get(datasette, f"/-/rltracer/run/export?{query}", 400)
