@@ -32,14 +32,14 @@ from .export_options import (
 )
 from .export_preview import Preview, preview
 from .export_rows import MADE_OF
-from .export_title import subject
+from .export_title import numbers, subject
 from .filter_values import missing_names
-from .frame import render
+from .frame import render, trail
 from .missing import NotThere
 from .queries import LONGEST_TEXT as LONGEST_KEPT
 from .queries import Answer, Query, answers
 from .run_names import names_of, names_query, run_choices
-from .selection import written
+from .selection import Pair, written
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -105,6 +105,10 @@ async def form_page(
     about, others = subject(chosen, runs)
     context: dict[str, Any] = {
         "title": f"training data from {about}",
+        "trail": [
+            *_way_down(datasette, database, chosen, runs),
+            (export_url(datasette, database, table, chosen), "export"),
+        ],
         "subject": about,
         "others": others,
         "form_url": export_url(datasette, database),
@@ -139,6 +143,17 @@ def selected_words(told: Mapping[str, Any]) -> str:
     what = {"pairs": "pair", "trajectories": "trajectory"}[told["unit"]]
     prompts = some_of(told["selected_prompt_groups"], told["eligible_prompt_groups"], "prompt")
     return f"{plural(told['selected_count'], what)} of {prompts}"
+
+
+def _way_down(
+    datasette: Datasette, database: str, chosen: Sequence[Pair], runs: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """Return the way to the run, the step of it and the prompt group that filters name."""
+    given = numbers(chosen)
+    number, step, group = (given.get(name) for name in ("run_id", "step", "prompt_group_id"))
+    run = (int(number), runs[number]) if number and number in runs else None
+    at_step = (None,) if ("step__isnull", "1") in chosen else (int(step),) if step else None
+    return trail(datasette, database, run, at_step, int(group) if group else None)
 
 
 def _envs(run: str | None) -> Query:

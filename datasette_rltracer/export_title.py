@@ -17,8 +17,7 @@ def subject(chosen: Sequence[Pair], runs: Mapping[str, str]) -> tuple[str, list[
 
     `runs` are the names of runs by their numbers as text.
     """
-    named = [name for name, _ in chosen]
-    given = {name: value for name, value in chosen if named.count(name) == 1 and (NUMBER.fullmatch(value) or not value)}
+    given = numbers(chosen)
     parts = {
         ("prompt_group_id",): _one("prompt group", given.get("prompt_group_id")),
         ("prompt_id",): _one("prompt", given.get("prompt_id")),
@@ -30,6 +29,12 @@ def subject(chosen: Sequence[Pair], runs: Mapping[str, str]) -> tuple[str, list[
     told = {name for names in said for name in names if name in given}
     others = [in_words(pair) or "=".join(pair) for pair in chosen if pair[0] not in told]
     return " of ".join(said.values()) or "all runs", others
+
+
+def numbers(chosen: Sequence[Pair]) -> dict[str, str]:
+    """Return the filters that stand there once and ask for a number, or for nothing."""
+    named = [name for name, _ in chosen]
+    return {name: value for name, value in chosen if named.count(name) == 1 and (NUMBER.fullmatch(value) or not value)}
 
 
 def _one(what: str, number: str | None) -> str:

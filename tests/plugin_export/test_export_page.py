@@ -205,3 +205,27 @@ async def test_the_title_says_what_is_exported(datasette: Datasette) -> None:
     assert "<title>run: training data from step 1 of the run two</title>" in page
     assert "Training data from step 1 of the run two where scored > 1 · prompt groups as a table" in words(page)
     assert links(page, "prompt groups as a table") == ["/run/prompt_groups?run_id=2&step=1&scored__gt=1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "ways"),
+    [
+        ("", []),
+        ("run_id=2", [("/run/2", "run: two")]),
+        ("run_id=1&step=2&success=1", [("/run/1", "run: one"), ("/step/1/2", "step 2")]),
+        ("run_id=1&step__isnull=1", [("/run/1", "run: one"), ("/step/1/none", "no step")]),
+        ("prompt_group_id=3", [("/group/3", "prompt group 3")]),
+        ("run_id=7&step=1", []),
+        ("run_id=1&run_id=2", []),
+        ("step=2", []),
+    ],
+)
+async def test_the_way_down_to_an_export_has_the_run(
+    datasette: Datasette, query: str, ways: list[tuple[str, str]]
+) -> None:
+    page = (await get(datasette, f"{PAGE}?{query}")).text
+    [crumbs] = re.findall(r'<p class="crumbs">(.*?)</p>', page, re.DOTALL)
+    found = [(unescape(url), words) for url, words in re.findall(r'<a href="([^"]*)">([^<]*)</a>', crumbs)]
+    here = f"{PAGE}?_table=trajectories{'&' * bool(query)}{query}"
+    below = [(f"/-/rltracer/run{path}", said) for path, said in ways]
+    assert found[2:] == [("/-/rltracer/run/", "rollouts"), *below, (here, "export")]
