@@ -30,20 +30,20 @@ STAGES = {
     "ids": "those that are asked for by id",
     "file present": "those whose file has not vanished since it was indexed, and can be read",
     "sampled without an error": "those with an answer, whose sampling no error ended",
-    "with an answer": "stands for it with `--keep-errors`: those with an answer, where some have none",
+    "with an answer": "those with an answer; with `--keep-errors`, where some have none",
     "scored without an error": "those during whose scoring no error came",
     "not truncated": "those that no limit cut off, or that do not record it",
     "effective": "those that were part of a training batch, or kept by their evaluation",
     "has text": "those that are not token ids alone, for want of the run's tokenizer; told where it drops some",
     "answers its prompt": "of pairs: those whose last output begins with the prompt; told where it drops some",
     "well formed": "those whose record can be made training data",
-    "distinct": "those whose row does not only say what another one does, where `--distinct` asks for that",
+    "distinct": "those whose row does not only say what another one does; with `--distinct`",
     "per prompt": "the quota of each prompt in each window",
     "in a pair": "the two trajectories of each pair; stands for *per prompt* where pairs are made",
-    "in a pair (chosen passed)": "the same, where the chosen one has to pass by the run's success rule",
-    "in a pair (chosen failed)": "the same, where the chosen one has to fail by it",
-    "in a pair (rejected failed)": "the same, where the rejected one has to fail by it besides",
-    "in a pair (rejected passed)": "the same, where the rejected one has to pass by it besides",
+    "in a pair (chosen passed)": "the two of each pair whose chosen one has passed; where that is asked for",
+    "in a pair (chosen failed)": "the two of each pair whose chosen one has failed; where that is asked for",
+    "in a pair (rejected failed)": "those of them whose rejected one has failed; where that is asked for",
+    "in a pair (rejected passed)": "those of them whose rejected one has passed; where that is asked for",
     "per prompt over all windows": "the quota of each prompt over all runs and windows",
     "unique prompts": "the first of each prompt over all runs and windows",
     "target": "exactly as many as are asked for",
@@ -52,5 +52,8 @@ FIELD = "those whose recorded value is within the bounds, or one of the values, 
 
 
 def meaning(stage: str) -> str:
-    """Return what a line of the funnel keeps of what was left before; a name that is none of STAGES is a field's."""
-    return STAGES.get(stage, FIELD).replace("*", "")
+    """Return what a line of the funnel keeps of what was left before; a name that is none of STAGES is a field's.
+
+    When a line is there is left out.
+    """
+    return STAGES.get(stage, FIELD).partition("; ")[0]

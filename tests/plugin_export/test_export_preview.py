@@ -11,7 +11,7 @@ import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer.export_preview import CUT_HERE, shortened
-from rltracer_sqlite.export.stages import FIELD, STAGES
+from rltracer_sqlite.export.stages import FIELD, STAGES, meaning
 from tests.commands import indexed
 from tests.export_runs import rollout, write_steps
 from tests.indexing import index
@@ -44,22 +44,27 @@ async def test_the_preview_says_what_is_available(datasette: Datasette, asked: s
 
 async def test_the_words_of_the_funnel_are_explained(datasette: Datasette) -> None:
     page = unescape((await get(datasette, "/-/rltracer/run/export?_preview=sft&_field=turns%3E%3D0")).text)
-    said = dict(re.findall(r'<td title="keeps ([^"]*)">([^<]*)</td>', page))
-    assert (said[STAGES["accepted"]], said[FIELD]) == ("accepted", "turns >= 0")
+    said = dict(re.findall(r'<tr><td>([^<]*)</td>.*?<td class="wide[^>]*>([^<]*)</td></tr>', page))
+    assert (said["accepted"], said["turns >= 0"]) == (STAGES["accepted"], FIELD)
+    assert said["well formed"] == f"{STAGES['well formed']}; what it drops is known when the download has read it"
+    assert "How many trajectories each rule keeps, of those that the one before has left:" in page
+
+
+async def test_the_rules_of_pairs_are_explained_without_the_options_of_the_command_line(datasette: Datasette) -> None:
+    page = words((await get(datasette, f"{PAGE}?_preview=preference&_acceptance=passed&_rejected=failed")).text)
+    assert "in a pair (chosen passed) 4 8 the two of each pair whose chosen one has passed" in page
+    assert "reward known 12 – those with a finite reward difficulty" in page
+    assert not [stage for stage in STAGES if "`" in meaning(stage)]
 
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
     response = await get(datasette, "/-/rltracer/run/export?_preview=sft&_per_prompt=1&_target=99", 400)
     assert "99 trajectories asked for" in response.text
     assert "Download SFT conversations" in response.text
-    kept = re.findall(r'<td title="keeps [^"]*">([^<]*)</td><td class="n" data-label="kept">(\d+)', response.text)
+    kept = re.findall(r'<td>([^<]*)</td><td class="n" data-label="kept">(\d+)', response.text)
     assert kept[0] == ("available", "12")
     assert kept[-1] == ("per prompt", "4")
-    dropped = dict(
-        re.findall(
-            r'<td title="keeps [^"]*">([^<]*)</td>.*?data-label="dropped"><span class="muted">([^<]*)<', response.text
-        )
-    )
+    dropped = dict(re.findall(r'<td>([^<]*)</td>.*?data-label="dropped"><span class="muted">([^<]*)<', response.text))
     assert (dropped["well formed"], dropped["file present"]) == ("when read", "–")
 
 
@@ -189,9 +194,9 @@ async def test_a_preview_says_how_many_rows_are_distinct(tmp_path: Path, query: 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt ·"),
-        ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompts ·"),
-        ("run_id=1&_target=2", "Preview of SFT conversations 2 trajectories of 2 of the 3 prompts ·"),
+        ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt Available"),
+        ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompts Available"),
+        ("run_id=1&_target=2", "Preview of SFT conversations 2 trajectories of 2 of the 3 prompts Available"),
     ],
 )
 async def test_a_preview_counts_in_the_singular_and_the_plural(datasette: Datasette, query: str, said: str) -> None:
