@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import BadRequest, Request, Response
 
-from rltracer_sqlite.amounts import LONGEST_NAME, plural, shortened_name, some_of
+from rltracer_sqlite.amounts import LONGEST_NAME, shortened_name
 from rltracer_sqlite.export import ExportPreferences, TraceRunSpec
-from rltracer_sqlite.export.conditions import TOLD_WHEN_READ
-from rltracer_sqlite.export.stages import meaning
 from rltracer_sqlite.outcomes import NAMED_BEFORE
 from rltracer_sqlite.unrecorded import NOT_RECORDED
 
 from .access import permitted_index
 from .addresses import DATABASE, export_url, table_url
 from .edge import Route
-from .export_notes import linked
 from .export_options import (
     BOUNDS,
     FIELDS,
@@ -32,6 +29,7 @@ from .export_options import (
 )
 from .export_preview import Preview, preview
 from .export_rows import MADE_OF
+from .export_summary import summary_context
 from .export_title import numbers, subject
 from .filter_values import missing_names
 from .frame import render, trail
@@ -123,26 +121,12 @@ async def form_page(
         "modes": MODES,
         "values": values(request, bool(train.first(found=True)["found"])),
         "fields": [*[text for text in request.args.getlist("_field") if text.strip()], ""],
-        "previewed": shown.mode,
-        "told": shown.told,
-        "funnel": shown.funnel,
-        "notes": linked(datasette, database, shown.told, shown.run_ids) if shown.told else [],
         "labels": LABELS,
-        "meaning": meaning,
-        "told_when_read": TOLD_WHEN_READ,
-        "selected": selected_words(shown.told) if shown.told else None,
-        "rows": shown.rows,
+        **summary_context(datasette, request, database, table, shown),
         "problem": in_form_words(shown.problem) if shown.problem else None,
         "missing": missing,
     }
     return await render(datasette, request, database, "export.html", context, shown.status)
-
-
-def selected_words(told: Mapping[str, Any]) -> str:
-    """Return how much a selection has, in words: "1 trajectory of 1 prompt"."""
-    what = {"pairs": "pair", "trajectories": "trajectory"}[told["unit"]]
-    prompts = some_of(told["selected_prompt_groups"], told["eligible_prompt_groups"], "prompt")
-    return f"{plural(told['selected_count'], what)} of {prompts}"
 
 
 def _way_down(

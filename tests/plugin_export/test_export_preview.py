@@ -194,9 +194,9 @@ async def test_a_preview_says_how_many_rows_are_distinct(tmp_path: Path, query: 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt Available"),
-        ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompts Available"),
-        ("run_id=1&_target=2", "Preview of SFT conversations 2 trajectories of 2 of the 3 prompts Available"),
+        ("uid=easy0", "Preview of SFT conversations 1 trajectory of 1 prompt ·"),
+        ("run_id=1", "Preview of SFT conversations 9 trajectories of 3 prompts ·"),
+        ("run_id=1&_target=2", "Preview of SFT conversations 2 trajectories of 2 of the 3 prompts ·"),
     ],
 )
 async def test_a_preview_counts_in_the_singular_and_the_plural(datasette: Datasette, query: str, said: str) -> None:
@@ -208,3 +208,36 @@ async def test_a_preview_is_in_sight_when_it_is_there(datasette: Datasette) -> N
     page = (await get(datasette, f"{PAGE}?_preview=sft")).text
     assert page.count(f'formaction="{PAGE}#funnel"') == 3
     assert page.count('id="funnel"') == 1
+
+
+@pytest.mark.parametrize("query", ["run_id=1&_per_prompt=1&_acceptance=passed", "_table=prompt_groups&_split=train"])
+async def test_what_was_previewed_can_be_downloaded_beside_it(datasette: Datasette, query: str) -> None:
+    page = (await get(datasette, f"{PAGE}?{query}&_preview=sft")).text
+    [address] = links(page, "download these as JSONL")
+    table = "prompt_groups" if "_table" in query else "trajectories"
+    assert address == f"/run/{table}.sft?{query}"
+    rows = await exported(datasette, address)
+    assert f"{len(rows)} trajectories of" in words(page)
+
+
+async def test_nothing_is_offered_for_download_beside_a_preview_of_nothing(datasette: Datasette) -> None:
+    page = (await get(datasette, f"{PAGE}?_preview=sft&run_id=2&_split=eval")).text
+    assert "0 trajectories of 0 prompts" in words(page)
+    assert not links(page, "download these as JSONL")
+
+
+async def test_a_preview_of_several_runs_says_how_much_is_of_each(datasette: Datasette) -> None:
+    said = "Selected by run: one 7, two 3."
+    assert said in words((await get(datasette, f"{PAGE}?_preview=sft&_acceptance=passed")).text)
+    assert "by run" not in words((await get(datasette, f"{PAGE}?_preview=sft&run_id=2")).text)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_said"), [("rl&_acceptance=passed", True), ("rl", False), ("sft&_acceptance=passed", False)]
+)
+async def test_a_preview_of_prompts_says_that_an_outcome_leaves_some_out(
+    datasette: Datasette, query: str, is_said: bool
+) -> None:
+    page = words((await get(datasette, f"{PAGE}?_preview={query}")).text)
+    said = "Only prompts of which a trajectory has passed are here; the outcome “any” takes the others too."
+    assert (said in page) == is_said
