@@ -65,7 +65,7 @@ LABELS = {
     "_keep_errors": "also trajectories that ended with an error",
     "_no_scoring_errors": "without trajectories whose scoring failed",
     "_per_prompt": "per prompt and window",
-    "_global_per_prompt": "per prompt over all",
+    "_global_per_prompt": "per prompt over all windows",
     "_target": "trajectories, or pairs, in all",
     "_tool_call_power": "favour tool calls, to the power of",
     "_seed": "seed of what is random",
@@ -113,7 +113,11 @@ def in_form_words(sentence: str) -> str:
             return None
         return f'{"the box " * (key in SWITCHES)}"{LABELS[key]}{": " * bool(value)}{value}"'
 
-    return renamed(sentence, called).replace("the field filter ", f'a "{LABELS["_field"]}" ')
+    key, _, value = sentence.partition("=")
+    if key in LABELS:
+        return f'"{LABELS[key]}": {value}'
+    said = renamed(sentence, called).replace("the field filter ", f'a "{LABELS["_field"]}" ')
+    return said.replace(". the box", ". The box")
 
 
 def filters(request: Request) -> list[tuple[str, str]]:
@@ -166,4 +170,5 @@ def _read(read: Callable[[str], Read], key: str, text: str) -> Read:
     try:
         return read(text)
     except ValueError:
-        raise ExportError(f"{key}={text!r} is no number.") from None
+        or_all = ", and not all" if key == "_per_prompt" else ""
+        raise ExportError(f"{key}={text!r} is no number{or_all}.") from None

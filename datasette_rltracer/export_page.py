@@ -117,6 +117,7 @@ async def form_page(
         "chosen": {name: given.get(name, "") for name in FIELDS},
         "choices": _choices(runs, envs, given),
         "table_url": table_url(datasette, database, table, chosen),
+        "fields_url": datasette.urls.table(database, "fields"),
         "downloads": {name: datasette.urls.table(database, table, format=name) for name in MODES},
         "modes": MODES,
         "values": values(request, bool(train.first(found=True)["found"])),

@@ -15,6 +15,7 @@ from datasette_rltracer.export_options import BOUNDS, FIELDS, NUMBERS, OWN, SWIT
 from datasette_rltracer.export_title import subject
 from rltracer_sqlite.cli.export import command
 from rltracer_sqlite.export import ExportPreferences
+from rltracer_sqlite.export.conditions import COLUMNS
 from tests.index_factory import make_index
 from tests.plugin.html import links, words
 
@@ -229,3 +230,18 @@ async def test_the_way_down_to_an_export_has_the_run(
     here = f"{PAGE}?_table=trajectories{'&' * bool(query)}{query}"
     below = [(f"/-/rltracer/run{path}", said) for path, said in ways]
     assert found[2:] == [("/-/rltracer/run/", "rollouts"), *below, (here, "export")]
+
+
+async def test_the_form_says_what_a_recorded_value_may_be(datasette: Datasette) -> None:
+    page = (await get(datasette, PAGE)).text
+    assert links(page, "fields of this index") == ["/run/fields"]
+    said = "as in reward>=0.5, and besides them turns<=8, branches<=1, env=maths,code."
+    assert said in words(page)
+    for path in re.findall(r"[a-z]+(?=[<>=])", said):
+        table = await get(datasette, "/run/fields.json?_shape=array")
+        assert path in COLUMNS or path in [row["path"] for row in table.json()]
+
+
+async def test_a_field_of_the_form_that_is_no_number_is_named_as_it_is_called(datasette: Datasette) -> None:
+    page = (await get(datasette, f"{PAGE}?_preview=sft&_per_prompt=few", 400)).text
+    assert "\"per prompt and window\": 'few' is no number, and not all." in words(page)

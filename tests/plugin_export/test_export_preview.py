@@ -131,7 +131,10 @@ async def test_a_preview_of_a_split_that_is_not_there_says_which_are(folder: Pat
             "",
             "3 rows are one branch of several, out of 1 trajectory of several branches (trajectory 1). A reward is",
         ),
-        ("", "a “recorded value” branches<=1 leaves such trajectories out."),
+        (
+            "",
+            "a “recorded value” branches<=1 leaves such trajectories out. The box “one SFT row per trajectory, of its",
+        ),
         (
             "&_effective_only=1",
             "the box “only what was part of a training batch, or kept by its evaluation” drops them.",
