@@ -26,7 +26,7 @@ STAGES = {
     "accepted": "those with the outcome that is asked for, by the run's success rule",
     "reward known": "those with a finite reward; stands for *accepted* where pairs are made",
     "difficulty": "those whose prompt has a pass rate within the bounds, in its window",
-    "rows of the table": "those that pass the filters of the table in Datasette",
+    "rows of the table": "those that pass the filters of the table in Datasette, and run, steps and env of its form",
     "ids": "those that are asked for by id",
     "file present": "those whose file has not vanished since it was indexed, and can be read",
     "sampled without an error": "those with an answer, whose sampling no error ended",

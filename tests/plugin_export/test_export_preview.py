@@ -43,9 +43,10 @@ async def test_the_preview_says_what_is_available(datasette: Datasette, asked: s
 
 
 async def test_the_words_of_the_funnel_are_explained(datasette: Datasette) -> None:
-    page = unescape((await get(datasette, "/-/rltracer/run/export?_preview=sft&_field=turns%3E%3D0")).text)
+    page = unescape((await get(datasette, "/-/rltracer/run/export?step__gte=1&_preview=sft&_field=turns%3E%3D0")).text)
     said = dict(re.findall(r'<tr><td>([^<]*)</td>.*?<td class="wide[^>]*>([^<]*)</td></tr>', page))
     assert (said["accepted"], said["turns >= 0"]) == (STAGES["accepted"], FIELD)
+    assert said["rows of the table"].endswith("the table in Datasette, and run, steps and env of its form")
     assert said["well formed"] == f"{STAGES['well formed']}; what it drops is known when the download has read it"
     assert "How many trajectories each rule keeps, of those that the one before has left:" in page
 
