@@ -20,6 +20,7 @@ from rltracer_sqlite.reward_parts import reward_parts
 from . import compat
 from .bounds import ask
 from .chart_filters import chart_url
+from .indexes import file_name
 from .queries import bounded, sql_url
 from .selection import recorded
 
@@ -71,7 +72,10 @@ async def _figure(datasette: Datasette, database: str, chart: str, query: Query,
 async def _why_nothing(datasette: Datasette, database: str, chart: str, filters: Filters) -> str:
     asked = {"split": filters.split, "env": filters.env, "first": filters.step_gte, "last": filters.step_lte}
     given = {name: int(value) if name in ("first", "last") else value for name, value in asked.items() if value}
-    return await ask(datasette, database, lambda connection: why_nothing(connection, filters.run_id, chart, given))
+    index = file_name(datasette, database)
+    return await ask(
+        datasette, database, lambda connection: why_nothing(connection, filters.run_id, chart, given, index)
+    )
 
 
 async def _rule(datasette: Datasette, database: str, chart: str, query: Query) -> str:

@@ -57,6 +57,12 @@ async def offer_search(datasette: Datasette, database: str) -> None:
         await compat.describe_tables(datasette, database, {"trajectories": dict(SEARCH_SETTINGS)})
 
 
+def file_name(datasette: Datasette, database: str) -> str:
+    """Return the name of an index's file, without the folder, which is nobody's business."""
+    path = datasette.databases[database].path
+    return str(path).replace("\\", "/").rsplit("/", 1)[-1] if path else database
+
+
 def is_known_index(datasette: Datasette, database: str | None) -> bool:
     """Say whether a database has been met and is an index, without asking it."""
     return database in _described.get(datasette, {})

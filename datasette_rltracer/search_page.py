@@ -30,7 +30,7 @@ from .edge import Route
 from .filter_names import refuse_unknown_filters
 from .filter_values import NAMES, missing_names
 from .frame import pager, render
-from .indexes import offer_search
+from .indexes import file_name, offer_search
 from .queries import Answer, Query, answers
 from .run_names import names_of, names_query, run_choices
 from .search_snippets import read_snippets
@@ -39,7 +39,6 @@ from .success_rules import rules_of_runs
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
-    from datasette.database import Database
 
 RESULTS_ON_A_PAGE = 20
 RULES = """
@@ -72,8 +71,7 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
     database = await permitted_index(datasette, request, "runs", "steps", "shards", TEXT_TABLE)
     text = (request.args.get("q") or "").strip()
     start = place(request.args.get("start")) or 0
-    attached = datasette.databases[database]
-    columns = await attached.table_columns("trajectories")
+    columns = await datasette.databases[database].table_columns("trajectories")
     refuse_unknown_filters(request, "trajectories", columns, ("q", "start"))
     selection = _with_outcome(read_selection(request, "trajectories", columns))
     splits, found = await answers(datasette, request, database, Query(SPLITS), names_query(selection.chosen))
@@ -89,7 +87,7 @@ async def search_page(datasette: Datasette, request: Request) -> Response:
         "query": text,
         "form_url": search_url(datasette, database),
         "form": _form(selection, [row["split"] for row in splits.rows], runs),
-        "file": _file_name(attached),
+        "file": file_name(datasette, database),
         "is_searchable": is_searchable,
         "coverage": coverage,
         "is_old": not is_searchable and await ask(datasette, database, has_old_text),
@@ -208,8 +206,3 @@ def _form(selection: Selection, splits: list[str], runs: dict[str, str]) -> dict
         "splits": splits,
         "hidden": [*others, *selection.sorting],
     }
-
-
-def _file_name(attached: Database) -> str:
-    """Return the name of an index's file, without the folder, which is nobody's business."""
-    return str(attached.path).replace("\\", "/").rsplit("/", 1)[-1] if attached.path else str(attached.name)

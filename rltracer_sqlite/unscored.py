@@ -1,4 +1,4 @@
-"""A success rule that scores nothing: said in one sentence, with the recorded numbers that look like its own."""
+"""What a success rule does not score: why, the recorded numbers that look like its own, and what sets another rule."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import difflib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import PurePath
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from .amounts import LONGEST_NAME, listed, plural, shortened
 from .index.columns import quoted, resolve_path
 from .passrates import SuccessRule
 
+if TYPE_CHECKING:
+    from .index.ranked import Unscored
+
 MOST_SIMILAR = 3
+REWARD_RULE = "reward >= 1"
 NEARLY = 0.8  # share of two paths that is the same where one is a slip of the other: metrics.foo is not metrics.bar
 
 
@@ -47,15 +53,29 @@ def of_environments(environments: Iterable[str | None]) -> str:
     return f" of {named}" if named else ""
 
 
-def another_rule(connection: sqlite3.Connection, run_id: int) -> str:
+def lack(found: Unscored, all_of_them: str, path: str) -> str:
+    """Return what prompts without a score lack: what the rule is on, or any reward."""
+    without = found.prompts - found.rewarded
+    lacks = ((found.rewarded, f"rewards, but no {path}"), (without, "no reward"))
+    told = [
+        f"{all_of_them if count == found.prompts else f'{count:,}'} {'has' if count == 1 else 'have'} {what}"
+        for count, what in lacks
+        if count
+    ]
+    return ", and ".join(told)
+
+
+def another_rule(connection: sqlite3.Connection, run_id: int, index: PurePath | str, has_rewards: bool) -> str:
     """Return the command that sets another rule of a run: without its number it would change that of every run.
 
-    Where a run has this number for a name, it is named instead.
+    Where a run has this number for a name, it is named instead. `index` is what the command calls the index. The rule
+    is on the reward where what has no score has one, and else to be filled in.
     """
     sql = "select count(*), max(case when id = :run then name end), max(name = :number) from runs"
     runs, name, is_a_name = connection.execute(sql, {"run": run_id, "number": str(run_id)}).fetchone()
     which = f" {quote(name) if is_a_name else run_id}" if runs > 1 else ""
-    return f"rltracer success DB{which} --rule sets another rule"
+    rule = REWARD_RULE if has_rewards else "PATH >= NUMBER"
+    return f"rltracer success {quote(str(index))}{which} --rule {quote(rule)}"
 
 
 def meant_instead(connection: sqlite3.Connection, run_ids: Sequence[int], path: str) -> str | None:

@@ -129,7 +129,7 @@ def test_an_empty_chart_is_not_drawn(tmp_path: Path, chart: str) -> None:
     drawn = "plot", tmp_path / "x.sqlite", chart, "-o", tmp_path / "chart.html", "--run"
     unscored = sentence(rltracer(*drawn, "run"))
     # Without its number every run of the index would have the other rule.
-    another = "rltracer success DB 1 --rule sets another rule."
+    another = f"rltracer success {tmp_path / 'x.sqlite'} 1 --rule 'PATH >= NUMBER' sets another rule."
     assert unscored == f"Nothing to draw: no trajectory of run records reward. {another}"
     assert sentence(rltracer(*drawn, "chats")) == "Nothing to draw: chats records no steps."
     assert not (tmp_path / "chart.html").exists()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.commands import rltracer, sentence
+from tests.commands import indexed, rltracer, sentence
 from tests.index_factory import make_index
 from tests.indexing import rows, value
+from tests.layouts import append, message, trace
+from tests.small_runs import TRACES
 
 HIGH_AND_LOW = ("highest", "lowest")
 
@@ -93,16 +96,17 @@ def test_a_range_narrows_the_steps_of_a_run_and_of_a_prompt(demo: Path) -> None:
 
 # Of each prompt its value at metrics.right and its reward.
 RULE = "Success: metrics.right >= 1"
+COMMAND = "rltracer success '{}/an index.sqlite'"
 UNSCORED = {
     "some": (
         [(1, 1), (None, 1), (None, 0), (None, None)],
-        f"{RULE}; 3 prompts not scored: 2 have rewards, but no metrics.right, and 1 has no reward "
-        "(rltracer success DB --rule sets another rule).",
+        f"{RULE}; 3 prompts not scored: 2 have rewards, but no metrics.right, and 1 has no reward. "
+        f"Set another rule with: {COMMAND} --rule 'reward >= 1'",
     ),
     "one with a reward": (
         [(1, 1), (None, 1)],
-        f"{RULE}; 1 prompt not scored: it has rewards, but no metrics.right (rltracer success DB --rule sets another "
-        "rule).",
+        f"{RULE}; 1 prompt not scored: it has rewards, but no metrics.right. "
+        f"Set another rule with: {COMMAND} --rule 'reward >= 1'",
     ),
     "two without": ([(1, 1), (None, None), (None, None)], f"{RULE}; 2 prompts not scored: they have no reward."),
     "none": ([(1, 1)], f"{RULE}; every prompt is scored."),
@@ -116,17 +120,36 @@ def test_prompts_without_a_score_are_told_by_what_they_lack(tmp_path: Path, name
         {"prompt": f"p{place}", "metrics.right": right, "reward": reward}
         for place, (right, reward) in enumerate(prompts)
     ]
-    database = make_index(tmp_path / "x.sqlite", made, ("metrics.right", 1.0))
+    database = make_index(tmp_path / "an index.sqlite", made, ("metrics.right", 1.0))
     shown = " ".join(rltracer("inspect", database, "--hardest", 9).stdout.split())
-    assert f"; 0 never passed, 1 always did {said} prompt split " in shown
+    assert f"; 0 never passed, 1 always did {said.format(tmp_path)} prompt split " in shown
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_the_command_that_sets_another_rule_is_one_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_indexed: bool
+) -> None:
+    """No line break stands in it however narrow the terminal is, and it scores what was not scored."""
+    monkeypatch.setenv("COLUMNS", "40")
+    for name, scores in (("judged", {"correct_final_label": 1.0}), ("rewarded", {})):
+        record = trace([message("user", name), message("assistant", "42")], id=name, reward=1.0, metrics=scores)
+        append(tmp_path / "a run" / TRACES.format(1), record)
+    place = tmp_path / ("an index.sqlite" if is_indexed else "a run")
+    if is_indexed:
+        assert indexed(place, tmp_path / "a run").returncode == 0
+    shown = rltracer("inspect", place, "--hardest", 9, is_terminal=True).stdout.splitlines()
+    [command] = [line.strip() for line in shown if line.startswith("  rltracer success ")]
+    assert rltracer(*shlex.split(command)[1:]).returncode == 0
+    again = " ".join(rltracer("inspect", place, "--hardest", 9).stdout.split())
+    assert "Success: reward >= 1; every prompt is scored." in again
 
 
 def test_where_no_prompt_is_scored_the_sentence_says_what_they_lack(tmp_path: Path) -> None:
     made = [{"prompt": "p", "metrics.right": None, "reward": 1.0}]
-    database = make_index(tmp_path / "x.sqlite", made, ("metrics.right", 1.0))
+    database = make_index(tmp_path / "an index.sqlite", made, ("metrics.right", 1.0))
     assert sentence(rltracer("inspect", database, "--hardest")) == (
         "No prompt is scored by the run's success rule, metrics.right >= 1: the only prompt has rewards, but no "
-        "metrics.right. rltracer success DB --rule sets another rule."
+        f"metrics.right. rltracer success '{database}' --rule 'reward >= 1' sets another rule."
     )
 
 
@@ -169,4 +192,5 @@ def test_the_rule_of_a_run_among_several_is_set_by_its_number(tmp_path: Path) ->
         made = [{"run": run, "reward": None} for run in ("first run", name)]
         database = make_index(tmp_path / f"{name}.sqlite", made)
         said = sentence(rltracer("inspect", database, "--run", "first run", "--hardest"))
-        assert said.endswith(f"rltracer success DB {of_run} --rule sets another rule."), (name, said)
+        command = f"rltracer success {database} {of_run} --rule 'PATH >= NUMBER'"
+        assert said.endswith(f"{command} sets another rule."), (name, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import PurePath
 from typing import Any
 
 # What a trajectory has to record to be in a chart.
@@ -17,10 +18,13 @@ NEEDED = {
 }
 
 
-def why_nothing(connection: sqlite3.Connection, run_id: int, chart: str, asked: dict[str, Any]) -> str:
+def why_nothing(
+    connection: sqlite3.Connection, run_id: int, chart: str, asked: dict[str, Any], index: PurePath | str
+) -> str:
     """Return why a chart has nothing to draw: most of them draw what is scored over the steps.
 
     `asked` are the filters: `split`, `env`, and the `first` and `last` step, None or left out where none is given.
+    `index` is what a command calls the index.
     """
     from ..amounts import LONGEST_NAME, shortened_name
     from ..index.elsewhere import SCORED, Groups, asked_for
@@ -28,14 +32,15 @@ def why_nothing(connection: sqlite3.Connection, run_id: int, chart: str, asked: 
 
     row = connection.execute(
         """
-        select r.name, r.success_path, coalesce(sum(g.scored), 0), count(g.step)
+        select r.name, r.success_path, coalesce(sum(g.scored), 0), count(g.step), count(g.reward_mean)
         from runs r left join prompt_groups g on g.run_id = r.id where r.id = ?
         """,
         (run_id,),
     ).fetchone()
-    (name, path), (scored, steps) = (shortened_name(text or "", LONGEST_NAME) for text in row[:2]), row[2:]
+    (name, path), (scored, steps, rewards) = (shortened_name(text or "", LONGEST_NAME) for text in row[:2]), row[2:]
     if not scored:
-        return f"Nothing to draw: no trajectory of {name} records {path}. {another_rule(connection, run_id)}."
+        command = another_rule(connection, run_id, index, rewards > 0)
+        return f"Nothing to draw: no trajectory of {name} records {path}. {command} sets another rule."
     if not steps:
         return f"Nothing to draw: {name} records no steps."
     groups = Groups(connection, [run_id], asked, SCORED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amounts import plural
 from ..scores import MOST_RANKED
-from ..unscored import another_rule
+from ..unscored import another_rule, lack
 from .amiss import gone_lines
 from .columns import cell, cut, decimal, identity, screen_width, width_of, wrapped
 from .covered import covered, path_of_rule, rule_of
@@ -66,8 +66,11 @@ def _captions(adapter: IndexedAdapter, listed: int, ends: Ends, order: str, amon
     caption = f"{_counted(listed, ends.listed)}, {order} first, {_steps(among)}{covered(adapter, among)}"
     passed = f"{ends.never_passed:,} never passed, {ends.always_passed:,} always did"
     yield from wrapped(printable(f"{caption}; {passed}"), screen_width())
-    others = _unscored(adapter, among) if ends.prompts > ends.listed else "every prompt is scored"
-    yield from wrapped(printable(f"Success: {rule_of(adapter)}; {others}."), screen_width())
+    others, command = _unscored(adapter, among) if ends.prompts > ends.listed else ("every prompt is scored", "")
+    way = " Set another rule with:" if command else ""
+    yield from wrapped(printable(f"Success: {rule_of(adapter)}; {others}.{way}"), screen_width())
+    if command:
+        yield f"  {printable(command)}"
 
 
 def _counted(listed: int, count: int) -> str:
@@ -118,27 +121,22 @@ def _none_scored(adapter: IndexedAdapter, among: Among) -> str:
         return f"No prompt{asked_for(asked)} is scored {by_rule}; only those of {', and of '.join(ways)} are."
     found = unscored_prompts(adapter.connection, adapter.run_id, among)
     all_of_them = "the only prompt" if found.prompts == 1 else f"the {found.prompts:,} prompts"
-    why = f": {_lack(found, all_of_them, path_of_rule(adapter))}" if found.prompts else ""
-    return f"No prompt{asked_for(asked)} is scored {by_rule}{why}. {another_rule(adapter.connection, adapter.run_id)}."
+    why = f": {lack(found, all_of_them, path_of_rule(adapter))}" if found.prompts else ""
+    return f"No prompt{asked_for(asked)} is scored {by_rule}{why}. {_other_rule(adapter, found)} sets another rule."
 
 
-def _unscored(adapter: IndexedAdapter, among: Among) -> str:
-    """Return how many prompts the rule does not score, what they lack, and what sets another rule."""
+def _unscored(adapter: IndexedAdapter, among: Among) -> tuple[str, str]:
+    """Return how many prompts the rule does not score and what they lack, and the command for a rule on what they have.
+
+    "" for the command where they have no reward.
+    """
     from ..index.ranked import unscored_prompts
 
     found = unscored_prompts(adapter.connection, adapter.run_id, among)
-    lack = _lack(found, "it" if found.prompts == 1 else "they", path_of_rule(adapter))
-    way = f" ({another_rule(adapter.connection, adapter.run_id)})" if found.rewarded else ""
-    return f"{plural(found.prompts, 'prompt')} not scored: {lack}{way}"
+    lacks = lack(found, "it" if found.prompts == 1 else "they", path_of_rule(adapter))
+    told = f"{plural(found.prompts, 'prompt')} not scored: {lacks}"
+    return told, _other_rule(adapter, found) if found.rewarded else ""
 
 
-def _lack(found: Unscored, all_of_them: str, path: str) -> str:
-    """Return what prompts without a score lack: what the rule is on, or any reward."""
-    without = found.prompts - found.rewarded
-    lacks = ((found.rewarded, f"rewards, but no {path}"), (without, "no reward"))
-    told = [
-        f"{all_of_them if count == found.prompts else f'{count:,}'} {'has' if count == 1 else 'have'} {what}"
-        for count, what in lacks
-        if count
-    ]
-    return ", and ".join(told)
+def _other_rule(adapter: IndexedAdapter, found: Unscored) -> str:
+    return another_rule(adapter.connection, adapter.run_id, adapter.index, found.rewarded > 0)

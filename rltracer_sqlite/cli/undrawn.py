@@ -27,4 +27,4 @@ def refuse_nothing_drawn(
     from ..charts.nothing import why_nothing
 
     say_amiss(connection, database, {run_id})
-    raise click.ClickException(printable(why_nothing(connection, run_id, chart, asked)))
+    raise click.ClickException(printable(why_nothing(connection, run_id, chart, asked, database)))

@@ -192,6 +192,15 @@ async def test_a_run_without_steps_says_so_as_in_the_terminal(tmp_path):
 
 
 @pytest.mark.asyncio
+async def test_a_run_without_a_score_says_what_sets_another_rule_but_not_in_which_folder_the_index_is(tmp_path):
+    database = make_index(tmp_path / "run.sqlite", [{"reward": 1.0}], rule=("metrics.x", 1.0))
+    said = "Nothing to draw: no trajectory of demo records metrics.x. rltracer success {} --rule 'reward >= 1' sets "
+    assert said.format(database) in rltracer("plot", database, "pass-rate").stderr
+    description = (await content_of(Datasette([str(database)]), "pass_rate"))["description"]
+    assert description.startswith(said.format("run.sqlite"))
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("path", "status"),
     [
