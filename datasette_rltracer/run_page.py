@@ -23,6 +23,7 @@ from .queries import Answer, Query, answers
 from .run_queries import RUN, STEPS_ON_A_PAGE, list_queries
 from .run_rows import list_rows
 from .success_rules import rule_of
+from .unscored import unscored_prompts
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -66,6 +67,7 @@ async def run_page(datasette: Datasette, request: Request) -> Response:
         "found": lists,
         "counts": {name: answer.rows[0].get("listed", 0) if answer.rows else 0 for name, answer in lists.items()},
         "unscored_envs": _unscored_environments(lists["envs"]),
+        "unscored": await unscored_prompts(datasette, request, database, row, lists),
         **list_rows(datasette, database, row, lists),
         **_moved(datasette, database, row),
         **_addresses(datasette, database, identity, start),
@@ -101,16 +103,19 @@ def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dic
     }
 
 
-def _unscored_environments(envs: Answer) -> str:
-    """Return the environments of which the rule scores no trajectory, in words, where it scores some of others.
+def _unscored_environments(envs: Answer) -> str | None:
+    """Return ' of a, b' for the environments of which the rule scores no trajectory, "" where it scores none at all.
 
-    "" where not all environments are listed.
+    None where it scores some of each, where these have no names, and where not all environments are listed.
     """
     scored: dict[str | None, int] = {}
     for row in envs.rows:
         scored[row["env"]] = scored.get(row["env"], 0) + row["scored"]
-    is_told = any(scored.values()) and len(envs.rows) == envs.rows[0]["listed"]
-    return of_environments(env for env, count in scored.items() if not count) if is_told else ""
+    if not envs.rows or len(envs.rows) < envs.rows[0]["listed"]:
+        return None
+    if not any(scored.values()):
+        return ""
+    return of_environments(env for env, count in scored.items() if not count) or None
 
 
 def _records_errors(curves: Answer) -> bool:

@@ -46,7 +46,7 @@ from chosen c join prompts p on p.id = c.prompt_id left join rewards r on r.plac
 order by c.pass_rate {direction}, c.scored desc, c.prompt_id, c.split, c.env
 """
 UNSCORED = """
-select count(*), ifnull(sum(has_reward), 0) from (
+select count(*) as prompts, ifnull(sum(has_reward), 0) as rewarded from (
     select max(reward_mean is not null) as has_reward from prompt_groups g
     where g.run_id = :run and {among} group by +prompt_id, split, env having sum(scored) = 0
 )
@@ -112,8 +112,12 @@ def ranked_prompts(
 
 def unscored_prompts(connection: sqlite3.Connection, run_id: int, among: Among = ALL) -> Unscored:
     """Return how many prompts, counted in each split and environment as they are ranked, have no score, and why."""
-    query = UNSCORED.format(among=among.condition("g"))
-    return Unscored(*connection.execute(query, among.asked(run=run_id)).fetchone())
+    return Unscored(*connection.execute(*unscored_query(run_id, among)).fetchone())
+
+
+def unscored_query(run_id: int, among: Among = ALL) -> Query:
+    """Return the query for the row of `unscored_prompts`."""
+    return UNSCORED.format(among=among.condition("g")), among.asked(run=run_id)
 
 
 def with_ends(

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from datasette.app import Datasette
+from datasette.database import Database
+
+from tests.index_factory import make_index
+from tests.serving import serving, windows
 
 AXE = Path(__file__).parent / "axe.min.js"
 PAGES = [
@@ -86,3 +91,14 @@ return [...document.querySelectorAll(pressed)].filter((one) => {
     return width && (width < 12 || height < 12 || (one.matches("input[type=search], input[type=text]") && width < 40));
 }).map((one) => one.outerHTML.slice(0, 120));
 }"""
+
+
+def test_a_command_with_a_long_name_of_a_file_stays_in_the_window(browser, tmp_path):
+    path = make_index(tmp_path / f"{'n' * 100}.sqlite", [{"reward": None}])
+    datasette = Datasette([])
+    datasette.add_database(Database(datasette, path=str(path)), name="x")
+    with serving(datasette.app()) as address, windows(browser, viewport={"width": 360, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(f"{address}/-/rltracer/x/run/1")
+        assert page.locator("#prompts code").inner_text().startswith("rltracer success nnn")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -113,7 +113,10 @@ async def test_hardest_and_easiest_prompts(datasette):
     ]
     assert [row[:1] + row[2:] for row in table_rows(page, "easiest")] == [["easyprompt 1 · math · train", "1.000", "2"]]
     assert "The other 1 always passed." in words(page)
-    assert words(page).count("1 of 4 prompts has no score by the success rule, and is in neither list.") == 1
+    assert (
+        words(page).count("1 of 4 prompts has no score by the success rule, and is in neither list: it has no reward.")
+        == 1
+    )
     for name, shown in (("hardest", 3), ("easiest", 1)):
         [table] = links(page[page.index(f'id="{name}"') :], "as a table")[:1]
         assert [row["prompt_id"] for row in await table_rows_of(datasette, table)][:1] == [shown]

@@ -132,3 +132,73 @@ async def test_a_run_names_the_environments_that_its_rule_says_nothing_of(tmp_pa
     said = words(await get(Datasette([str(path)]), f"{HERE}/run/1"))
     which = f", which no trajectory of {', '.join(unscored)} records" if unscored else ""
     assert f"success is metrics.x >= 1{which} ·" in said
+
+
+async def test_a_run_of_which_nothing_is_scored_says_so_beside_its_rule(tmp_path: Path) -> None:
+    path = make_index(tmp_path / "index.sqlite", [{"reward": 1.0}], rule=("metrics.x", 1.0))
+    assert "success is metrics.x >= 1, which no trajectory records ·" in words(
+        await get(Datasette([str(path)]), f"{HERE}/run/1")
+    )
+
+
+# Of each prompt its value at metrics.x and its reward, and what is said of those that have no score.
+NO_SCORE = "have no score by the success rule, and are in neither list:"
+BY_REWARD = "Whoever keeps the index sets another rule with rltracer success 'an index.sqlite' --rule 'reward >= 1'"
+WITHOUT_SCORE = {
+    "some": (
+        [(1, 1), (None, 1), (None, 0), (None, None)],
+        f"3 of 4 prompts {NO_SCORE} 2 have rewards, but no metrics.x, and 1 has no reward. {BY_REWARD} Hardest",
+    ),
+    "no reward": ([(1, 1), (None, None), (None, None)], f"2 of 3 prompts {NO_SCORE} they have no reward. Hardest"),
+    "one, always passed": (
+        [(1, 1), (None, 0)],
+        "1 of 2 prompts has no score by the success rule, and is in neither list: it has rewards, but no metrics.x. "
+        f"{BY_REWARD} Hardest",
+    ),
+    "all": (
+        [(None, 1), (None, 1)],
+        f"No prompt is scored by the success rule: the 2 prompts have rewards, but no metrics.x. {BY_REWARD} Hardest",
+    ),
+    "the only one": (
+        [(None, None)],
+        "No prompt is scored by the success rule: the only prompt has no reward. Whoever keeps the index sets another "
+        "rule with rltracer success 'an index.sqlite' --rule 'PATH >= NUMBER' Hardest",
+    ),
+    "none": ([(1, 1), (1, 0)], "Of 2 scored prompts 0 never passed and 2 always did. Hardest"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_SCORE)
+async def test_a_run_says_why_prompts_have_no_score_and_what_sets_another_rule(tmp_path: Path, name: str) -> None:
+    prompts, said = WITHOUT_SCORE[name]
+    rows = [{"prompt": f"p{n}", "metrics.x": right, "reward": reward} for n, (right, reward) in enumerate(prompts)]
+    path = make_index(tmp_path / "an index.sqlite", rows, rule=("metrics.x", 1.0))
+    page = await get(Datasette([str(path)]), "/-/rltracer/an~20index/run/1")
+    assert said in words(page)
+    assert str(tmp_path) not in page
+
+
+async def test_the_other_rule_is_that_of_the_run_alone_where_an_index_has_several(tmp_path: Path) -> None:
+    rows = [{"run": run, "reward": None} for run in ("one", "two")]
+    path = make_index(tmp_path / "index.sqlite", rows)
+    page = await get(Datasette([str(path)]), f"{HERE}/run/2")
+    assert "sets another rule with rltracer success index.sqlite 2 --rule 'PATH >= NUMBER'" in words(page)
+
+
+async def test_names_in_the_reason_are_text_and_cannot_hide(tmp_path: Path) -> None:
+    path = make_index(tmp_path / "index.sqlite", [{"reward": 1.0}], rule=("metrics.<b>x\u202e", 1.0))
+    page = await get(Datasette([str(path)]), f"{HERE}/run/1")
+    assert "the only prompt has rewards, but no metrics.<b>x" in words(page)
+    assert "<b>x" not in page
+    assert "\u202e" not in page
+
+
+async def test_a_run_of_which_nothing_is_read_yet_has_no_prompts_without_a_score(tmp_path: Path) -> None:
+    path = make_index(tmp_path / "index.sqlite", [{"reward": 1.0}])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table in ("trajectories", "prompt_groups", "step_values", "steps"):
+            connection.execute(f"delete from {table}")
+    page = words(await get(Datasette([str(path)]), f"{HERE}/run/1"))
+    assert "No prompt of this run is scored." in page
+    assert "by the success rule" not in page
+    assert "which no trajectory" not in page

@@ -1,0 +1,46 @@
+"""The prompts of a run that its success rule does not score: why, and the command that sets another rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rltracer_sqlite.amounts import shortened
+from rltracer_sqlite.index.ranked import Unscored, unscored_query
+from rltracer_sqlite.unscored import another_rule, lack
+
+from .bounds import ask
+from .indexes import file_name
+from .queries import Query, answers
+from .success_rules import LONGEST_PATH
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+    from datasette.utils.asgi import Request
+
+    from .queries import Answer
+
+
+async def unscored_prompts(
+    datasette: Datasette, request: Request, database: str, run: dict[str, Any], lists: dict[str, Answer]
+) -> dict[str, Any]:
+    """Return what the prompts without a score lack, and the command for another rule, as the terminal has them.
+
+    `run` is a row of `runs`, and `lists` has its hardest and its easiest prompts, which count the others. {} where each
+    has a score; the command is None where some have, and no other has a reward that a rule could be on.
+    """
+    ranked = [lists[name] for name in ("hardest", "easiest")]
+    ends = next((one.rows[0] for one in ranked if one.rows), None)
+    if any(one.interrupted for one in ranked) or (ends and ends["prompts"] == ends["listed"]):
+        return {}
+    [found] = await answers(datasette, request, database, Query(*unscored_query(run["id"])))
+    count = Unscored(**found.first(prompts=0, rewarded=0))
+    if not count.prompts:
+        return {}
+    one, several = ("it", "they") if ends else ("the only prompt", f"the {count.prompts:,} prompts")
+    path, index = shortened(run["success_path"], LONGEST_PATH), file_name(datasette, database)
+    asked = run["id"], index, count.rewarded > 0
+    command = await ask(datasette, database, lambda connection: another_rule(connection, *asked))
+    return {
+        "lacks": lack(count, one if count.prompts == 1 else several, path),
+        "command": command if count.rewarded or not ends else None,
+    }
