@@ -18,6 +18,7 @@ from . import compat
 from .access import PLUGIN, may_view
 from .bounds import ask
 from .export_options import asked_split, filters
+from .indexes import file_name
 from .records import roots_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ async def run_specs(datasette: Datasette, request: Request, database: str, table
     asked = {
         "split": asked_split(request),
         "roots": roots_of(datasette, database),
+        "index_name": file_name(datasette, database),
     }
     known = await ask(datasette, database, runs)
     chosen = filters(request)

@@ -115,16 +115,26 @@ def test_a_target_that_is_too_high_says_how_many_are_unscored(tmp_path: Path) ->
     said = sentence_after_funnel(rltracer("export", database, "--dry-run", "--per-prompt", "all", "--target", "5"))
     assert said == (
         "5 trajectories asked for, 3 available, of 1 prompt. Of 7 trajectories the condition scored leaves 3. "
-        "Ask for fewer, set another rule with rltracer success, by which more are scored, or loosen a condition."
+        f"Ask for fewer, set another rule, by which more are scored (rltracer success {database} --rule "
+        "'PATH >= NUMBER'), or loosen a condition."
     )
     told = rltracer("export", database, "--dry-run", "--target", "9").stdout.split("\n")
     assert [line.split() for line in told[1:3]] == [["available", "7", "–"], ["scored", "3", "4"]]
     failed = make_index(tmp_path / "y.sqlite", [*rows, *({**rows[0], "uid": f"f{n}", "reward": 0.0} for n in range(9))])
-    with pytest.raises(ExportError, match=r"Of 16 trajectories 4 are unscored: rltracer success sets") as raised:
+    with pytest.raises(ExportError) as raised:
         TraceDataExporter(failed, ExportPreferences(per_prompt=None, target_count=5)).inspect()
+    command = f"rltracer success {failed} --rule 'PATH >= NUMBER'"
+    assert str(raised.value).endswith(f"Of 16 trajectories 4 are unscored: {command} sets another rule.")
     left = {stage["stage"]: stage["left"] for stage in raised.value.funnel}
     assert (left["available"], left["scored"]) == (16, 12)
     assert left["accepted"] == left["per prompt"] == 3
+
+
+def test_the_command_for_another_rule_is_of_the_run_that_has_unscored_trajectories(tmp_path: Path) -> None:
+    rows = [{"run": "all", "reward": 1.0, "metrics.x": 1.0}, {"run": "some", "reward": 1.0}, {"run": "some"}]
+    database = make_index(tmp_path / "an index.sqlite", rows, rule=("metrics.x", 1.0))
+    said = sentence_after_funnel(rltracer("export", database, "--dry-run", "--per-prompt", "all", "--target", "5"))
+    assert f"scored (rltracer success '{database}' 2 --rule 'reward >= 1'), or" in said
 
 
 def test_a_target_of_pairs_counts_the_two_of_each(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ class TraceRunSpec:
     split is known counts as train. `name` takes the place of the name of the run, which then has to be one.
     `rl_data_path` is the JSONL file whose line `task.data.idx` (from 0) holds the prompt. `ids` are the
     only trajectories to take, by their ids in the index or their recorded ones; every other condition still holds. Ids
-    of none of the runs are refused when the export selects. Raises ExportError.
+    of none of the runs are refused when the export selects. `index_name` is what a command in a sentence calls the
+    index in place of its path, which may be nobody's business. Raises ExportError.
     """
 
     path: str | os.PathLike[str] | Root
@@ -59,6 +60,7 @@ class TraceRunSpec:
     only: TableRows | None = field(default=None, repr=False)
     roots: Roots | None = field(default=None, repr=False, compare=False)
     ids: Iterable[int | str] | None = field(default=None, repr=False)
+    index_name: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", place(self.path))
@@ -98,9 +100,10 @@ class TraceRunSpec:
         only: TableRows | None = None,
         roots: Roots | None = None,
         ids: Iterable[int | str] | None = None,
+        index_name: str | None = None,
     ) -> TraceRunSpec:
         """Return a run of an existing index, by name or id, or all of its runs; nothing is scanned again."""
-        return cls(index, step_start, step_end, split, name, rl_data_path, run, only, roots, ids)
+        return cls(index, step_start, step_end, split, name, rl_data_path, run, only, roots, ids, index_name)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .record_filters import examine_records
 from .runs import OpenRun, Progress
 from .scope import count_accepted, find_groups
 from .scratch import Scratch
-from .shortfall import Shortfall, asked, counted_reasons
+from .shortfall import Shortfall, asked, counted_reasons, other_rule
 from .stages import PAIRED, REJECTED
 from .unknown import recorded_paths, refuse_unknown_envs, unknown_values, without_value
 from .ways import Change, ways_tried
@@ -129,10 +129,17 @@ class Selection:
             available = f" {self._available()}" if beside(self) else ""
             # Of more rows it is not known what they say, and so not how many of them differ.
             enough, most = ([], None) if self.preferences.distinct else ways_tried(self.preferences, self._count_with)
-            short = Shortfall(
-                self.preferences, self.count(), self.prompts(), self.funnel(), self._refused(), enough, most
-            )
+            told = self.funnel(), self._refused(), enough, most, self._other_rule()
+            short = Shortfall(self.preferences, self.count(), self.prompts(), *told)
             raise ExportError(f"{short}{available}", [step for step in short.funnel if step["stage"] != TARGET])
+
+    def _other_rule(self) -> str:
+        """Return the command that sets another rule of the first run of which any trajectory is unscored, or ""."""
+        for run, (available, scored, *_) in zip(self.runs, self.accepted, strict=True):
+            if scored < available:
+                with self.scratch.index_errors(run):
+                    return other_rule(self.scratch.attach(run), run)
+        return ""
 
     def _count_with(self, changed: Change) -> int:
         """Return how many there would be without a target, with some preferences changed."""

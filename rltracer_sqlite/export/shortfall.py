@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..amounts import plural
+from ..unscored import another_rule
 from .conditions import DISTINCT, HAS_TEXT, OWN_PROMPT, WELL_FORMED
 from .emptied import with_other_prompts
 from .limits import OVER_WINDOWS, TARGET, UNIQUE
 from .preferences import ExportMode, ExportPreferences
+from .runs import OpenRun
 from .stages import PAIRED, REJECTED, Funnel
 from .ways import Tried
 
@@ -42,8 +45,8 @@ class Shortfall:
     """What a target lacks: what there is of it, the conditions that leave too few, and what can be done.
 
     `available` are the trajectories, rows or pairs that there are, of so many `prompts`. `enough` are ways to meet the
-    target, each with how many there are then; `most` is the one that gives most, where any was tried, and `refused` why
-    records that were read cannot be rows.
+    target, each with how many there are then; `most` is the one that gives most, where any was tried, `refused` why
+    records that were read cannot be rows, and `other_rule` the command that sets another rule, where any is unscored.
     """
 
     preferences: ExportPreferences
@@ -53,6 +56,7 @@ class Shortfall:
     refused: str = ""
     enough: Sequence[Tried] = ()
     most: Tried | None = None
+    other_rule: str = ""
 
     def __str__(self) -> str:
         """Return it in sentences."""
@@ -77,7 +81,7 @@ class Shortfall:
         for step in self.funnel if "scored" not in stages and not self.enough else ():
             if step["stage"] == "scored" and step["dropped"]:
                 of_all = plural(step["left"] + step["dropped"], "trajectory")
-                return f" Of {of_all} {step['dropped']:,} are unscored: rltracer success sets a rule that scores more."
+                return f" Of {of_all} {step['dropped']:,} are unscored: {self.other_rule} sets another rule."
         return ""
 
     def _advice(self, stages: Sequence[str]) -> str:
@@ -85,13 +89,13 @@ class Shortfall:
         if self.enough:
             return f"There are enough {self._each_enough()}; or ask for fewer."
         if self.most is None:
-            return _ways_out(stages, self.preferences)
+            return _ways_out(stages, self.preferences, self.other_rule)
         # Lifting the quotas was tried, and is no advice.
         others = [stage for stage in stages if stage not in QUOTAS]
         way, count = self.most
         if count <= self.available:
-            return _ways_out(others, self.preferences) if others else NO_MORE
-        besides = _ways_out(others, self.preferences)
+            return _ways_out(others, self.preferences, self.other_rule) if others else NO_MORE
+        besides = _ways_out(others, self.preferences, self.other_rule)
         if not others:
             return f"There are {count:,} {way}. {besides}"
         return f"Even {way} there are only {count:,}; besides that, {besides[0].lower()}{besides[1:]}"
@@ -101,7 +105,14 @@ class Shortfall:
         return " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
 
 
-def _ways_out(stages: Sequence[str], preferences: ExportPreferences) -> str:
+def other_rule(connection: sqlite3.Connection, run: OpenRun) -> str:
+    """Return the command that sets another success rule of a run of which some trajectories are unscored."""
+    asked = "select exists (select 1 from trajectories where run_id = ? and success is null and reward is not null)"
+    has_rewards = bool(connection.execute(asked, (run.id,)).fetchone()[0])
+    return another_rule(connection, run.id, run.spec.index_name or run.index, has_rewards)
+
+
+def _ways_out(stages: Sequence[str], preferences: ExportPreferences, other_rule: str) -> str:
     quotas = dict(QUOTAS)
     if preferences.per_prompt is None or preferences.mode is ExportMode.RL:  # which takes a prompt once, whatever it is
         for stage in ("per prompt", *PAIRED.values()):
@@ -110,7 +121,7 @@ def _ways_out(stages: Sequence[str], preferences: ExportPreferences) -> str:
     ways += [QUOTAS[DISTINCT]] if preferences.distinct and DISTINCT not in stages else []
     ways += ["lower reward_margin"] if {*PAIRED.values()} & {*stages} and preferences.reward_margin else []
     ways += ["index the run again with --tokenizer PATH, since token ids have no text"] if HAS_TEXT in stages else []
-    ways += ["set another rule with rltracer success, by which more are scored"] if "scored" in stages else []
+    ways += [f"set another rule, by which more are scored ({other_rule})"] if "scored" in stages else []
     ways += (
         ["loosen a condition"]
         if any(stage not in {*QUOTAS, HAS_TEXT, OWN_PROMPT, WELL_FORMED} for stage in stages)

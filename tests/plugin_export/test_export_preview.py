@@ -14,6 +14,7 @@ from datasette_rltracer.export_preview import CUT_HERE, shortened
 from rltracer_sqlite.export.stages import FIELD, STAGES, meaning
 from tests.commands import indexed
 from tests.export_runs import rollout, write_steps
+from tests.index_factory import make_index
 from tests.indexing import index
 from tests.layouts import append
 from tests.plugin.html import links, words
@@ -56,6 +57,16 @@ async def test_the_rules_of_pairs_are_explained_without_the_options_of_the_comma
     assert "in a pair (chosen passed) 4 8 the two of each pair whose chosen one has passed" in page
     assert "reward known 12 – those with a finite reward difficulty" in page
     assert not [stage for stage in STAGES if "`" in meaning(stage)]
+
+
+@pytest.mark.parametrize("address", [f"{PAGE}?_preview=sft&", "/run/trajectories.sft?"], ids=["preview", "download"])
+async def test_the_command_for_another_rule_names_the_file_of_the_index_and_not_its_folder(
+    tmp_path: Path, address: str
+) -> None:
+    path = make_index(tmp_path / "run.sqlite", [{"reward": 1.0}, {"reward": None}])
+    answer = await get(Datasette([str(path)]), f"{address}_acceptance=correct&_target=9", 400)
+    assert "(rltracer success run.sqlite --rule 'PATH >= NUMBER')" in words(answer.text)
+    assert str(tmp_path) not in answer.text
 
 
 async def test_a_preview_that_cannot_be_is_a_sentence_in_the_form(datasette: Datasette) -> None:
