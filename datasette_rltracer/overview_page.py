@@ -25,6 +25,7 @@ from .live import live_overview
 from .queries import Query, answers
 from .success_rules import rules_of_runs
 from .text import plain
+from .unscored import unscored_environments
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -108,11 +109,13 @@ async def overview_page(datasette: Datasette, request: Request) -> Response:
     runs, count = await answers(
         datasette, request, database, runs_query(start), Query("select count(*) as runs from runs")
     )
+    described = [described_run(datasette, database, row) for row in runs.rows]
     context = {
         "title": "Rollouts",
         "live": live,
-        "runs": [described_run(datasette, database, row) for row in runs.rows],
+        "runs": described,
         "rules": await rules_of_runs(datasette, database, runs.rows),
+        "unscored": await unscored_environments(datasette, request, database, described),
         "list": runs,
         "count": count.first(runs=len(runs.rows))["runs"],
         **pager(start, RUNS_ON_A_PAGE, lambda first: overview_url(datasette, database, start=first)),

@@ -1,23 +1,53 @@
-"""The prompts of a run that its success rule does not score: why, and the command that sets another rule."""
+"""What the success rule of a run does not score: its environments, its prompts and why, and what sets another rule."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rltracer_sqlite.amounts import shortened
+from rltracer_sqlite.amounts import listed, shortened
 from rltracer_sqlite.index.ranked import Unscored, unscored_query
-from rltracer_sqlite.unscored import another_rule, lack
+from rltracer_sqlite.unscored import another_rule, lack, of_environments
 
+from . import compat
 from .bounds import ask
 from .indexes import file_name
 from .queries import Query, answers
-from .success_rules import LONGEST_PATH
+from .success_rules import LONGEST_NAME, LONGEST_PATH
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
     from datasette.utils.asgi import Request
 
     from .queries import Answer
+
+# The index of the pass rates answers both halves, of a million trajectories in some milliseconds.
+ENVIRONMENTS = """
+select run_id, env from prompt_groups where pass_rate is null
+except select run_id, env from prompt_groups where pass_rate >= 0
+order by run_id, env
+"""
+
+
+async def unscored_environments(
+    datasette: Datasette, request: Request, database: str, runs: Sequence[dict[str, Any]]
+) -> list[tuple[str, str]]:
+    """Return ' of a, b' for the environments of which nothing is scored, each with the names of its runs in words.
+
+    Left out are runs of which nothing is scored at all. [] for a visitor who may not see prompt groups.
+    """
+    if await compat.first_hidden(datasette, request.actor, database, "prompt_groups") is not None:
+        return []
+    [found] = await answers(datasette, request, database, Query(ENVIRONMENTS))
+    envs: dict[int, list[str | None]] = {}
+    for row in found.rows:
+        envs.setdefault(row["run_id"], []).append(row["env"])
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        is_scored = run["scored"] or any(split.scored for split in run["others"])
+        if is_scored and (where := of_environments(envs.get(run["id"], []))):
+            names.setdefault(where, []).append(shortened(run["name"], LONGEST_NAME))
+    return [(where, listed(of_runs)) for where, of_runs in names.items()]
 
 
 async def unscored_prompts(

@@ -134,6 +134,48 @@ async def test_a_run_names_the_environments_that_its_rule_says_nothing_of(tmp_pa
     assert f"success is metrics.x >= 1{which} ·" in said
 
 
+# Of each run the environments of which something is scored, and those of which nothing is.
+UNSCORED_ENVS = {
+    "one run": ([("math", "code games")], "Success is metrics.x >= 1. Unscored are all trajectories of code, games."),
+    "all scored": ([("math code", "")], "Success is metrics.x >= 1. Pass rate"),
+    "nothing scored": ([("", "math code")], "Success is metrics.x >= 1. Pass rate"),
+    "several": (
+        [("math", "code"), ("math code", ""), ("", "math"), ("games", "code"), ("games", "math code")],
+        "Success is metrics.x >= 1. Unscored are all trajectories of code, math in r4; of code in r3, r0.",
+    ),
+    "many": (
+        [("math", f"e{number}") for number in range(10)],
+        "of e9 in r9; of e8 in r8; of e7 in r7; of e6 in r6; of e5 in r5; of e4 in r4; of e3 in r3; of e2 in r2; "
+        "2 more. Pass rate",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSCORED_ENVS)
+async def test_the_overview_names_the_environments_that_a_rule_says_nothing_of(tmp_path: Path, name: str) -> None:
+    runs, said = UNSCORED_ENVS[name]
+    rows = [
+        {"run": f"r{number}", "env": env, "prompt": env, "metrics.x": score}
+        for number, envs in enumerate(runs)
+        for score, names in zip((1.0, None), envs, strict=True)
+        for env in names.split()
+    ]
+    # In an environment with a score, what has none is no news.
+    rows += [{**row, "metrics.x": None, "step": 2} for row in rows if row["metrics.x"]]
+    path = make_index(tmp_path / "index.sqlite", rows, rule=("metrics.x", 1.0))
+    assert said in words(await get(Datasette([str(path)]), f"{HERE}/"))
+
+
+@pytest.mark.threat("T40")
+async def test_who_may_not_see_prompt_groups_is_told_of_none_on_the_overview(tmp_path: Path) -> None:
+    rows = [{"env": "math", "metrics.x": 1.0}, {"env": "code", "metrics.x": None}]
+    path = make_index(tmp_path / "index.sqlite", rows, rule=("metrics.x", 1.0))
+    hidden = {"databases": {"index": {"tables": {"prompt_groups": {"allow": {"id": "root"}}}}}}
+    for settings, is_told in ((None, True), (hidden, False)):
+        page = words(await get(Datasette([str(path)], metadata=settings), f"{HERE}/"))
+        assert ("Unscored are all trajectories of code." in page) is is_told
+
+
 async def test_a_run_of_which_nothing_is_scored_says_so_beside_its_rule(tmp_path: Path) -> None:
     path = make_index(tmp_path / "index.sqlite", [{"reward": 1.0}], rule=("metrics.x", 1.0))
     assert "success is metrics.x >= 1, which no trajectory records ·" in words(
