@@ -144,6 +144,20 @@ def test_what_steers_a_terminal_is_made_visible(database: Path) -> None:
 def test_a_limit_says_how_many_there_are(database: Path) -> None:
     done = rltracer("search", database, "gasket", "--limit", 3)
     assert done.stdout.splitlines()[-1] == "3 of 4 trajectories"
+    more = "3 of 4 trajectories that were found are listed; --limit N lists more.\n"
+    assert done.stderr == more
+    for_programs = rltracer("search", database, "gasket", "--limit", 3, "--json")
+    assert (len(for_programs.stdout.splitlines()), for_programs.stderr) == (3, more)
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_nothing_is_said_of_more_where_all_is_listed(database: Path, how: list[str]) -> None:
+    assert rltracer("search", database, "gasket", "--limit", 4, *how).stderr == ""
+
+
+def test_a_terminal_says_beneath_the_table_that_there_is_more(database: Path) -> None:
+    done = rltracer("search", database, "gasket", "--limit", 3, is_terminal=True)
+    assert done.stdout.splitlines()[-2] == "3 of 4 trajectories; --limit N lists more"
     assert done.stderr == ""
 
 

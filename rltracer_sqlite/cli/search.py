@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Found = tuple[dict[str, Any], Hit]
 
 LIMIT = 20
+MORE = "--limit N lists more"
 LONGEST_RUN = 16
 WIDE = 120  # columns in which the facts of a match and what it says fit beside each other
 BELOW = " " * 4
@@ -88,7 +89,8 @@ def command(
     refuse_swapped("rltracer search", database, words)
     with closing(open_searchable(database)) as connection:
         scope = replace(_scope(connection, database, steps, asked), is_without_step=step == NOT_RECORDED)
-        found = _found(connection, database, query, scope, limit)
+        is_shown = not as_json and writes_to_terminal()
+        found = _found(connection, database, query, scope, limit, says_more=not is_shown)
         first = next(found, None)
         if first is None:
             say(f"No match in {searched(connection, scope).searched}.", err=as_json)
@@ -96,7 +98,7 @@ def command(
         listed = chain([first], found)
         for line in map(_json, listed) if as_json else _table(connection, listed, query, scope):
             click.echo(line)
-    if not as_json and writes_to_terminal():
+    if is_shown:
         click.echo(cut(f"rltracer inspect {quote(str(database))} --trajectory ID shows one", screen_width()))
 
 
@@ -129,17 +131,23 @@ def _scope(
 
 
 def _found(
-    connection: sqlite3.Connection, database: Path, query: str, scope: SearchScope, limit: int
+    connection: sqlite3.Connection, database: Path, query: str, scope: SearchScope, limit: int, says_more: bool
 ) -> Iterator[Found]:
-    """Yield what is found; then say what could not be searched. Raises SourceError where no record can be read."""
+    """Yield what is found; then say that there is more, where it is to be said, and what could not be searched.
+
+    Raises SourceError where no record can be read.
+    """
     from ..roots import Roots
-    from ..search import find, searched
+    from ..search import count_found, find, searched
     from ..sources.base import SourceError
 
-    errors = set()
+    errors, listed = set(), 0
     for row, hit in find(connection, Roots.for_database(database), query, scope, limit):
         errors.add(hit.error)
+        listed += 1
         yield row, hit
+    if says_more and listed == limit and (found := count_found(connection, query, scope)) > listed:
+        say(f"{listed:,} of {plural(found, 'trajectory')} that were found are listed; {MORE}.", err=True)
     coverage = searched(connection, scope)
     if coverage.hides and errors:  # where nothing is found that is said of what was searched
         say(f"{coverage.said}.", err=True)
@@ -183,7 +191,7 @@ def _table(connection: sqlite3.Connection, listed: Iterable[Found], query: str, 
         yield from _lines(row, hit, query, called.get(row["run"], ""), width)
         count += 1
     found = max(count_found(connection, query, scope), count)
-    more = "; --limit N lists more" if found > count and is_terminal else ""
+    more = f"; {MORE}" if found > count and is_terminal else ""
     yield f"{count:,} of {plural(found, 'trajectory')}{more}"
 
 
