@@ -166,7 +166,7 @@ def test_what_holds_nothing_is_called_empty(tmp_path: Path, monkeypatch: pytest.
     append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", trace([ASKED], metrics=metrics))
     indexed(tmp_path / "x.sqlite", tmp_path / "run")
     lines = rltracer("inspect", tmp_path / "x.sqlite", "--trajectory", 1).stdout.splitlines()
-    assert "  info.tool_errors empty, info.tool_outputs empty, info.usage empty, info.calls 0" in lines
+    assert "  info: tool_errors empty, tool_outputs empty, usage empty, calls 0" in lines
 
 
 def test_a_long_metric_is_cut_unless_all_is_asked_for(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from ..outcomes import outcome
 from ..recorded_values import flat, value_text
 from .columns import cut, figure, screen_width, width_of, wrapped
 from .expected import expected_lines
+from .named_values import value_lines
 from .offered import offered_lines
 from .visible import in_line, printable
 
@@ -129,10 +130,8 @@ def _facts(facts: dict[str, Any], row: dict[str, Any], is_full: bool = False) ->
     for name, reward in facts["rewards"].items():
         weight = "" if reward["weight"] is None else f" × {_value(reward['weight'])}"
         yield f"  {in_line(name)}: {_value(reward['score'])}{weight if reward['score'] is not None else ''}"
-    if facts["metrics"]:
-        metrics = ((name, _value(value)) for name, value in flat(facts["metrics"]))
-        told = (f"{name} {value if is_full else shortened(value, LONGEST_METRIC)}" for name, value in metrics)
-        yield "  " + in_line(", ".join(told))
+    metrics = ((name, _value(value)) for name, value in flat(facts["metrics"]))
+    yield from value_lines((name, value if is_full else shortened(value, LONGEST_METRIC)) for name, value in metrics)
     yield from _info(facts)
     if facts.get("tools"):
         yield f"tools called: {in_line(', '.join(facts['tools']))}"
@@ -165,13 +164,8 @@ def _measured(row: dict[str, Any]) -> list[str]:
 def _info(facts: dict[str, Any]) -> Iterator[str]:
     """Yield what a record says of itself, apart from the advantage, which has been told."""
     recorded = flat(facts.get("info") or {})
-    told = [
-        f"{name} {shortened(_value(value), LONGEST_METRIC)}"
-        for name, value in recorded
-        if (name, value) != ("advantage", facts["advantage"])
-    ]
-    if told:
-        yield "info: " + in_line(", ".join(told))
+    told = (one for one in recorded if one != ("advantage", facts["advantage"]))
+    yield from value_lines(((name, shortened(_value(value), LONGEST_METRIC)) for name, value in told), "info:")
 
 
 def _error(error: Any) -> str:
