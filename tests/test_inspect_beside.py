@@ -163,6 +163,50 @@ def test_where_reasoning_ends_can_be_seen(tmp_path: Path, options: tuple[str, ..
     assert beside[-5:] == [ruled(title.format(3)), "│ (reasoning) One.", "yes", ruled(title.format(4)), "One."]
 
 
+@pytest.fixture(scope="module")
+def thoughtful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the index of trajectories whose answers follow their thoughts in one text."""
+    folder = tmp_path_factory.mktemp("thoughtful")
+    for number, (thought, answer) in enumerate(
+        [("hm " * 200, "It is 3."), ("oh " * 200, "It is 4."), ("hm " * 200, "It is 5."), ("", "It is 6.")]
+    ):
+        said = message("assistant", f"<think>\n{thought}</think>\n\n{answer}" if thought else answer)
+        append(folder / "run/rollouts/step_1/train/all/traces.jsonl", trace([ASKED, said], id=f"t{number}"))
+    indexed(folder / "x.sqlite", folder / "run")
+    return folder / "x.sqlite"
+
+
+def parting_lines(index: Path, *asked: object) -> list[str]:
+    """Return the lines of what two trajectories say from where they differ, without those above either."""
+    lines = rltracer("inspect", index, "--trajectory", *asked).stdout.splitlines()
+    return [line for line in lines[lines.index(ruled("trajectory 1, #2 assistant")) :] if not line.startswith("──")]
+
+
+def test_an_answer_is_seen_behind_the_thoughts_in_its_text(thoughtful: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = parting_lines(thoughtful, 1, "--with", 2)
+    left, right = lines[: len(lines) // 2], lines[len(lines) // 2 :]
+    for said, thought, answer in ((left, "hm", "It is 3."), (right, "oh", "It is 4.")):
+        assert said[0].startswith(f"│ …{thought} {thought} ")
+        assert all(line.startswith("│ ") for line in said[:-2])
+        assert said[-2:] == ["… 310 characters more; --full shows all", answer]
+
+
+def test_the_same_thoughts_are_left_out_before_answers_that_differ(thoughtful: Path) -> None:
+    assert parting_lines(thoughtful, 1, "--with", 3) == ["…3.", "…5."]
+
+
+def test_thoughts_differ_from_an_answer_without_any(thoughtful: Path) -> None:
+    lines = parting_lines(thoughtful, 1, "--with", 4)
+    assert lines[:2] == ["│ <think>", f"│ {'hm ' * 25}hm"]
+    assert lines[-3:] == ["… 318 characters more; --full shows all", "It is 3.", "It is 6."]
+
+
+def test_full_shows_thoughts_as_they_are_in_the_text(thoughtful: Path) -> None:
+    lines = parting_lines(thoughtful, 1, "--with", 2, "--full")
+    assert lines[:4] == ["<think>", f"{'hm ' * 200}</think>", "", "It is 3."]
+
+
 def test_an_advantage_that_is_not_recorded_is_derived_as_on_the_page_of_the_group(tmp_path: Path) -> None:
     told = [{"advantage": 0.25}, {}, {}]
     for number, info in enumerate(told):

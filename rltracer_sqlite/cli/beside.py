@@ -144,7 +144,7 @@ def _parting(sides: Sequence[Side], same: int, is_full: bool) -> Iterator[str]:
         return
     begins = f"The first {plural(same, 'message')} are the same" if same > 1 else "The first message is the same"
     yield from wrapped(f"{begins if same else 'No message is the same'}; from #{same + 1} on they differ:", width)
-    parts = [parts_of(said[same]) if same < len(said) else None for said in messages]
+    parts = [parts_of(said[same], is_full) if same < len(said) else None for said in messages]
     roles = {said[same].get("role") for said in messages if same < len(said)}
     shared = shared_by(*parts) if len(roles) == 1 and not is_full else 0
     for side, said, one in zip(sides, messages, parts, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..amounts import plural, shortened
@@ -26,12 +27,15 @@ class Part(NamedTuple):
         return self.label + self.text
 
 
-def parts_of(message: Mapping[str, Any]) -> list[Part]:
-    """Return all that a message says, as the list of messages has it."""
+def parts_of(message: Mapping[str, Any], is_full: bool) -> list[Part]:
+    """Return all that a message says, as the list of messages has it: its reasoning first, also that in its text."""
     from ..comparison import signature
+    from ..thoughts import split_thoughts
 
     _, content, reasoning, *calls = signature(message)
-    said = [Part(MARGIN, REASONING if reasoning else "", reasoning), Part("", "", content)]
+    answer = content if is_full else split_thoughts(content)[1]
+    thoughts = content[: len(content) - len(answer)]
+    said = [Part(MARGIN, REASONING if reasoning else "", reasoning), Part(MARGIN, "", thoughts), Part("", "", answer)]
     said += [Part("", f"→ {name}(", f"{given})") for name, given in calls]
     return [part for part in said if part.whole]
 
@@ -46,22 +50,30 @@ def shared_by(left: Sequence[Part] | None, right: Sequence[Part] | None) -> int:
 
 
 def rest_lines(parts: Sequence[Part], start: int, is_full: bool) -> Iterator[str]:
-    """Yield the lines of what a message says from character `start` on: all, or so many that they fit a screen."""
-    width, end = (None, None) if is_full else (screen_width(), start + MOST_TEXT)
-    mark, reached = "…" if start else "", 0
-    for part in parts:
-        first, last = max(start - reached, 0), None if end is None else max(end - reached, 0)
-        reached += len(part.whole) + 1
-        if part.whole[first:last]:
-            yield from beside_margin(_piece(part, first, last, mark), part.margin, width)
-            mark = ""
-    if end is not None and end < reached - 1:
-        yield f"… {plural(reached - 1 - end, 'character')} more; --full shows all"
-    elif mark or not parts:
+    """Yield the lines of what a message says from character `start` on: all, or so many that they fit a screen.
+
+    Reasoning is cut by itself, so that the answer is seen.
+    """
+    width, mark, reached = None if is_full else screen_width(), "…" if start else "", 0
+    for _, alike in groupby(parts, lambda part: part.margin):
+        room, more = MOST_TEXT, 0
+        for part in alike:
+            first = max(start - reached, 0)
+            reached += len(part.whole) + 1
+            rest = max(len(part.whole) - first, 0)
+            shown = rest if is_full else min(rest, room)
+            if shown:
+                piece = _piece(part, first, first + shown, mark)
+                yield from beside_margin(piece.rstrip("\n") if part.margin else piece, part.margin, width)
+                mark = ""
+            room, more = room - shown, more + rest - shown
+        if more:
+            yield f"… {plural(more, 'character')} more; --full shows all"
+    if mark or not parts:
         yield f"{_ending(parts[-1])}… and ends here" if parts else "says nothing"
 
 
-def _piece(part: Part, first: int, last: int | None, mark: str) -> str:
+def _piece(part: Part, first: int, last: int, mark: str) -> str:
     """Return a part from character `first` on, with its label in any case; `mark` says that something was left out."""
     if first == 0:
         return mark + part.whole[:last]
