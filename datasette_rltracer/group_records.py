@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rltracer_sqlite.messages import content_text
+from rltracer_sqlite.thoughts import split_thoughts
 from rltracer_sqlite.trajectory import Trajectory
 from rltracer_sqlite.truth import truth_text
 
@@ -74,9 +75,10 @@ async def read_records(
 
 
 def last_words(messages: Sequence[Mapping[str, Any]]) -> Text | None:
-    """Return the end of what the assistant said last, or None where it said nothing."""
+    """Return the end of what the assistant said last, without the thoughts before it; None where it said nothing."""
     for message in reversed(messages):
         text = content_text(message.get("content")).strip() if message.get("role") == "assistant" else ""
         if text:
-            return Text(text[-LONGEST_LAST_WORDS:], len(text))
+            answer = split_thoughts(text)[1].lstrip() or text
+            return Text(answer[-LONGEST_LAST_WORDS:], len(answer))
     return None

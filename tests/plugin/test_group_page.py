@@ -281,6 +281,10 @@ async def test_why_it_ended(row, said):
         ([{"role": "assistant", "content": "yes "}, {"role": "tool", "content": "no"}], "yes", 3),
         ([{"role": "assistant", "content": "x" * 500}], "x" * 200, 500),
         ([{"role": "assistant", "content": "first"}, {"role": "assistant", "content": None}], "first", 5),
+        ([{"role": "assistant", "content": "<think>so</think>\n\n 42"}], "42", 2),
+        ([{"role": "assistant", "content": "so</think>" + "x" * 300}], "x" * 200, 300),
+        ([{"role": "assistant", "content": "<think>so</think>\n"}], "<think>so</think>", 17),
+        ([{"role": "assistant", "content": "<think>so"}], "<think>so", 9),
     ],
 )
 async def test_the_last_words_are_the_end_of_the_last_answer(messages, end, characters):
