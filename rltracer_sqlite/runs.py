@@ -45,6 +45,7 @@ class IndexedRun:
     pass_rate: float | None  # successes / scored
     rewarded: int  # trajectories that have a reward
     reward_mean: float | None  # the mean of theirs
+    without_step: int = 0  # trajectories of all splits that have no step
 
     def __repr__(self) -> str:
         steps = f", steps {ranges(self.steps)}" if self.steps else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..amounts import LIST_COLUMNS, listed, plural, ranges, shortened_name, size
+from .run_facts import without_step
 from .say import say
 from .visible import in_line
 
@@ -101,6 +102,7 @@ def run_lines(connection: sqlite3.Connection, result: Refreshed, discover: bool 
         return [f"{in_line(name)}: {found}", *named]
     facts = [
         plural(count["trajectories"], "trajectory"),
+        *without_step(count["without_step"], count["steps"]),
         *([f"{unscored:,} unscored"] if (unscored := count["trajectories"] - count["scored"]) > 0 else []),
         plural(count["prompt_groups"], "prompt group"),
         plural(count["steps"], "step") if count["steps"] else "no steps",
@@ -185,10 +187,11 @@ def _whose(connection: sqlite3.Connection, run_id: int) -> str:
 
 
 def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
-    """Return how many trajectories, prompt groups, steps, unread steps, problems and scored ones a run has."""
+    """Return how many of each a run has: trajectories, those without a step and those scored among them, and so on."""
     row = connection.execute(
         """
         select (select count(*) from trajectories where run_id = :run),
+            (select ifnull(sum(trajectories), 0) from steps where run_id = :run and step is null),
             (select count(*) from prompt_groups where run_id = :run),
             (select count(distinct step) from steps where run_id = :run and step is not null),
             (select count(distinct step) from unread_steps where run_id = :run and step is not null),
@@ -198,9 +201,8 @@ def counts(connection: sqlite3.Connection, run_id: int) -> dict[str, int]:
         """,
         {"run": run_id},
     ).fetchone()
-    return dict(
-        zip(("trajectories", "prompt_groups", "steps", "unread", "problems", "bytes", "scored"), row, strict=True)
-    )
+    names = ("trajectories", "without_step", "prompt_groups", "steps", "unread", "problems", "bytes", "scored")
+    return dict(zip(names, row, strict=True))
 
 
 def nothing_found(connection: sqlite3.Connection, result: Refreshed, options: Options) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..amounts import plural
 from .visible import in_line, json_line
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def _rule_facts(connection: sqlite3.Connection, run: Run) -> dict[str, Any]:
 def for_programs(fact: dict[str, Any]) -> str:
     """Return what is said of a run as a line of JSON."""
     return json_line({name: value for name, value in fact.items() if name not in FOR_PEOPLE})
+
+
+def counted_of(fact: dict[str, Any]) -> str:
+    """Return how many trajectories a run has, and how many of them have no step, where others have one."""
+    return ", ".join([plural(fact["trajectories"], "trajectory"), *without_step(fact["without_step"], fact["steps"])])
+
+
+def without_step(count: int, steps: object) -> list[str]:
+    """Return how many trajectories have no step, in words; nothing where none has, or no `steps` are recorded."""
+    return [f"{count:,} without a step"] if count and steps else []
 
 
 def scored_of(fact: dict[str, Any], of: str = "/") -> str:

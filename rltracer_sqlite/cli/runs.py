@@ -13,7 +13,7 @@ from ..amounts import plural
 from . import CONTEXT
 from .columns import cut, decimal
 from .places import FILE, RUN
-from .run_facts import facts_of_runs, for_programs, scored_of, state_of
+from .run_facts import counted_of, facts_of_runs, for_programs, scored_of, state_of
 from .say import say
 from .score_columns import rewards_differ
 from .visible import in_line, json_line
@@ -80,7 +80,7 @@ def _list(database: Path, as_json: bool) -> None:
     for run in listed:
         text = text_words(states[run["run_id"]])
         state = ", ".join(words for words in state_of(states[run["run_id"]]) if words not in text)
-        say(f"  {run['run_id']}  {in_line(run['run'])}: {plural(run['trajectories'], 'trajectory')}, {state}")
+        say(f"  {run['run_id']}  {in_line(run['run'])}: {counted_of(run)}, {state}")
         for words in text:
             say(f"     {words}")
         if run["trajectories"]:

@@ -71,6 +71,8 @@ def _lines(place: Path, facts: list[dict[str, Any]], among: Among) -> Iterator[s
     env = "" if among.env is None else f" and of env {among.env}"
     said = f"Scored, pass rate and reward are of the split named, over all its steps{env}."
     yield from wrapped(printable(said), screen)
+    if stepless := [fact for fact in facts if fact["without_step"] and fact["steps"]]:
+        yield from wrapped(_without_step(stepless), screen)
     if has_over:
         yield from wrapped("Mean reward: over the trajectories that have one, which are counted beside it.", screen)
     yield from wrapped(printable(f"System: {_by(facts, 'source')}. Success: {_by(facts, 'rule')}."), screen)
@@ -89,5 +91,15 @@ def _by(facts: list[dict[str, Any]], name: str) -> str:
         runs_of.setdefault(fact[name], []).append(fact["run_id"])
     if len(runs_of) == 1:
         return next(iter(runs_of))
-    told = [f"{value} (run{'s' if len(runs) > 1 else ''} {ranges(runs)})" for value, runs in runs_of.items()]
+    told = [f"{value} ({_runs(runs)})" for value, runs in runs_of.items()]
     return ", ".join([*told[:MOST_TOLD], *(["…"] if len(told) > MOST_TOLD else [])])
+
+
+def _without_step(facts: list[dict[str, Any]]) -> str:
+    """Return how many trajectories of these runs have no step, though others of theirs have one."""
+    count = sum(fact["without_step"] for fact in facts)
+    return f"Without a step: {plural(count, 'trajectory')} of {_runs([fact['run_id'] for fact in facts])}."
+
+
+def _runs(numbers: list[int]) -> str:
+    return f"run{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"

@@ -52,10 +52,8 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
         return
     width = screen_width()
     splits = dict.fromkeys(sorted(fact["split"] for fact in places if fact["split"] is not None))
-    numbered = len({fact["step"] for fact in places if fact["step"] is not None})
-    yield from run_caption(
-        adapter, f": {plural(numbered, 'step') if numbered else 'no steps'}{in_words(list(splits), among)}", width
-    )
+    counted = f"{_counted(places)}{in_words(list(splits), among)}"
+    yield from run_caption(adapter, f": {counted}", width)
     if not places:
         return
     if any(fact["trajectories"] is not None for fact in places):
@@ -71,6 +69,16 @@ def step_lines(adapter: IndexedAdapter, among: Among, as_json: bool) -> Iterator
         from .prompts import prompts_of_step
 
         yield from prompts_of_step(adapter, None, among, as_json=False)
+
+
+def _counted(places: list[dict[str, Any]]) -> str:
+    """Return how many steps there are, and beside them how many trajectories without one."""
+    numbered = len({fact["step"] for fact in places if fact["step"] is not None})
+    stepless = sum(fact["trajectories"] or 0 for fact in places if fact["step"] is None)
+    if not numbered:
+        return "no steps"
+    beside = f", {plural(stepless, 'trajectory')} without a step" if stepless else ""
+    return f"{plural(numbered, 'step')}{beside}"
 
 
 def _unread_lines(adapter: IndexedAdapter, places: list[dict[str, Any]], width: int) -> Iterator[str]:

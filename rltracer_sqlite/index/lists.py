@@ -17,8 +17,8 @@ from .totals import COUNTED, TOTALS, main_split
 def run_facts(connection: sqlite3.Connection, among: Among = ALL) -> list[dict[str, Any]]:
     """Return what is known of each run, its pass rate and mean reward as on the overview: those of `split`.
 
-    Without a split that is train, where a run has any of it, else the first one; `trajectories` and `prompt_groups`
-    are of all splits then, and `split_trajectories` are those of `split`.
+    Without a split that is train, where a run has any of it, else the first one; `trajectories`, those
+    `without_step` among them, and `prompt_groups` are of all splits then, `split_trajectories` are those of `split`.
     """
     if among.env is None:
         counted = COUNTED.format(table="steps", of_env="")
@@ -50,6 +50,7 @@ def _run(connection: sqlite3.Connection, of: dict[str, dict[str, Any]], run: dic
         "split": split or None,
         "trajectories": sum(row["trajectories"] for row in of.values()),
         "prompt_groups": sum(row["prompt_groups"] for row in of.values()),
+        "without_step": sum(row["without_step"] for row in of.values()),
         "split_trajectories": facts.get("trajectories", 0),
         "scored": scored,
         "successes": successes,

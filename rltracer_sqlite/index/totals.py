@@ -25,6 +25,7 @@ TOTALS = """
 totals as (
     select
         run_id, named, sum(successes) as successes, sum(scored) as scored, sum(trajectories) as trajectories,
+        ifnull(sum(trajectories) filter (where step is null), 0) as without_step,
         sum(prompt_groups) as prompt_groups, ifnull(sum(rewarded), 0) as rewarded,
         sum(reward_total) / sum(rewarded) as reward
     from counted group by run_id, named

@@ -81,18 +81,24 @@ async def test_a_run_without_training_is_told_by_its_split(datasette):
 
 
 @pytest.mark.parametrize(
-    ("steps", "run_said", "is_told"),
+    ("steps", "run_said", "counted", "is_told"),
     [
-        ([1, 2], "over all steps prime-rl", False),
-        ([1, 2, None], "over all steps and 1 trajectory without a step, which no curve has prime-rl", True),
-        ([None, None], "over all trajectories prime-rl", False),
+        ([1, 2], "over all steps prime-rl", "2", False),
+        (
+            [1, 2, None],
+            "over all steps and 1 trajectory without a step, which no curve has prime-rl",
+            "3 (1 without a step)",
+            True,
+        ),
+        ([None, None], "over all trajectories prime-rl", "2", False),
     ],
     ids=["steps", "one without", "no steps"],
 )
-async def test_what_has_no_step_is_said_to_be_in_no_curve(tmp_path, steps, run_said, is_told):
+async def test_what_has_no_step_is_counted_and_said_to_be_in_no_curve(tmp_path, steps, run_said, counted, is_told):
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", [{"step": step, "reward": 1} for step in steps]))])
     page = await get(datasette, PAGE)
     assert ("What has no step counts, and is in no curve." in page) == is_told
+    assert [row[3] for row in table_rows(page, "runs")] == [counted]
     assert run_said in words(await get(datasette, "/-/rltracer/index/run/1"))
 
 
