@@ -21,6 +21,8 @@ from datasette.app import Datasette
 from rltracer_sqlite.cli.index import command
 from tests.indexing import rows, value
 from tests.layouts import line, message, trace
+from tests.table_rows import write_lines
+from tests.token_layouts import export_line, question
 
 ALL = "rollouts/step_1/train/all/traces.jsonl"
 COMMAND = "from rltracer_sqlite.cli.index import main; main()"
@@ -206,6 +208,15 @@ def test_a_log_without_room_does_not_end_the_watch(tmp_path: Path, watcher: Call
         assert running.stop()[0] == 0
     assert uids(tmp_path / "x.sqlite") == ["t0", "t1", "t2"]
     assert value(tmp_path / "x.sqlite", "pragma journal_mode") == "delete"
+
+
+def test_the_summary_says_which_text_needs_a_tokenizer(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
+    write_lines(tmp_path / "run/token_exports/step_1/rank_0.jsonl", export_line(question()))
+    running = watcher()
+    running.until(lambda: len(uids(running.database)) == 1)
+    silent, watched = running.stop()[1].splitlines()[-2:]
+    assert silent == "run: the text of 1 trajectory needs a tokenizer: rltracer-index --tokenizer PATH."
+    assert watched.startswith("Watched for ")
 
 
 def test_a_killed_watcher_leaves_what_the_next_one_goes_on_with(

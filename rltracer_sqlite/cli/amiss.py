@@ -65,18 +65,19 @@ def say_amiss_of(adapter: IndexedAdapter, step: int | None = None) -> None:
             lines = amiss_lines(adapter.connection, place, {adapter.run_id}, adapter.refreshes)
     except (IndexFileError, SourceError):
         return  # a run's folder of which nothing was read yet
-    for line in [*lines, *_without_text(adapter)]:
+    how = ["--tokenizer PATH"] if adapter.refreshes else []
+    for line in [*lines, *without_text(adapter.connection, {adapter.run_id}, *how)]:
         say(line, err=True)
 
 
-def _without_text(adapter: IndexedAdapter) -> list[str]:
-    """Return a line where trajectories of a run have no text for want of a tokenizer."""
+def without_text(connection: sqlite3.Connection, runs: Collection[int | None], *how: str) -> list[str]:
+    """Return a line for each of these runs of which trajectories have no text for want of a tokenizer."""
+    from ..index.queries import runs as known_runs
     from ..index.states import run_states, text_words
 
-    [name] = adapter.connection.execute("select name from runs where id = ?", (adapter.run_id,)).fetchone()
-    how = ["--tokenizer PATH"] if adapter.refreshes else []
-    said = text_words(run_states(adapter.connection)[adapter.run_id], *how)
-    return [in_line(f"{name}: {words}.") for words in said]
+    states = run_states(connection)
+    asked = [run for run in known_runs(connection) if run.id in runs]
+    return [in_line(f"{run.name}: {words}.") for run in asked for words in text_words(states[run.id], *how)]
 
 
 def _lines_of_step(adapter: IndexedAdapter, place: Root, step: int) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .amiss import without_text
 from .say import say
 from .status import Status, where_there_is_room
 
@@ -57,9 +58,10 @@ def watch_runs(database: Path, roots: Sequence[Root], options: Options, every: f
                 stopping.sleep(every)
             status.clear()
             found = max(watch.last_id() - watch.first_id, 0), _count(watch.connection)
+            silent = without_text(watch.connection, {run.run_id for run in runs})
         if not options.quiet:
             with where_there_is_room():
-                say(_summary(database, time.monotonic() - started, read, *found))
+                say("\n".join([*silent, _summary(database, time.monotonic() - started, read, *found)]))
 
 
 def _warn(look: Look, status: Status) -> None:
