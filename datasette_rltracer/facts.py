@@ -11,6 +11,7 @@ from rltracer_sqlite.comparison import DERIVED_FROM, policy_versions
 from rltracer_sqlite.recorded_values import EMPTY, flat, is_empty
 
 from .figures import counted, instant, number
+from .trained import unlisted_words
 
 MOST_FACTS = 60  # of one section; the raw record has all
 LONGEST_VALUE = 300
@@ -85,7 +86,9 @@ def _training(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     if row["advantage"] is None:  # one that is known stands in the headline
         is_derived = row["advantage_derived"] is not None
         yield ("derived advantage", DERIVED_FROM) if is_derived else ("advantage", None)
-    yield "kept by its evaluation" if row["split"] == "eval" else "in a training batch", _flag(row["effective"])
+    unlisted = unlisted_words(row, row["split"])
+    is_in = f"not recorded: {unlisted}" if unlisted else _flag(row["effective"])
+    yield "kept by its evaluation" if row["split"] == "eval" else "in a training batch", is_in
     yield "policy version", _value(policy_versions(row))
     for name in ("dispatch_step", "ship_step"):
         if row[name] is not None and row[name] != row["step"]:

@@ -45,6 +45,7 @@ from .queries import Answer, Query, answers
 from .selection import NO_NEIGHBOURS, Pair, Selection, at, chips, neighbours
 from .siblings import ENDS
 from .success_rules import rule_of
+from .trained import unlisted_words
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -188,6 +189,7 @@ async def _records_context(bench: Workbench, listed: Answer, ends: Answer, wants
             {**row, "url": bench.trajectory(row["id"]), "last_words": read.words.get(row["id"])}
             for row in described_rows(listed.rows, bench.group)
         ],
+        "unlisted": next(filter(None, (unlisted_words(row, bench.group["split"]) for row in listed.rows)), ""),
         "kept": "kept" if bench.group["split"] == "eval" else "trained on",
         "has_agents": len({row["agent"] for row in listed.rows}) > 1,  # else each row would say the same
         "without_text": read.why,

@@ -11,9 +11,9 @@ from datasette.utils import escape_sqlite
 from rltracer_sqlite.index.views import DERIVED_ADVANTAGE
 
 from .drawings import length_bar, signed_bar
-from .figures import number
 from .queries import Query
 from .selection import Selection
+from .trained import training_words
 
 ROWS_ON_A_PAGE = 100
 MOST_REWARDS = 12  # named rewards with a column of their own
@@ -26,7 +26,7 @@ ROWS = """
 select
     id, uid, success, reward, {rewards}advantage, case when advantage is null then {derived} end as advantage_derived,
     completion_tokens, turns, tool_calls, branches, stop_condition, truncated, ok, error_type, effective, ship_step,
-    agent, seconds, byte_length, gone
+    agent, seconds, byte_length, gone, (select layout from shards where id = shard_id) as layout
 from trajectories where prompt_group_id = :group and {where} order by {order} limit {size} offset {start}
 """
 
@@ -89,24 +89,3 @@ def ending_words(row: Mapping[str, Any]) -> str:
         str(row["error_type"]) if row["error_type"] else "error" if row["ok"] == 0 else "",
     ]
     return " · ".join(words for words in dict.fromkeys(said) if words) or "not recorded"
-
-
-def training_words(row: Mapping[str, Any], group: Mapping[str, Any]) -> tuple[str, str]:
-    """Return whether a trajectory was trained on (yes, no or unknown), and that in words with the likely reason.
-
-    Of an evaluation it is whether that kept it. Only `effective` is recorded; the reason is what the index shows of the
-    trajectory and of its group.
-    """
-    if row["effective"] == 1:
-        later = group["split"] != "eval" and row["ship_step"] not in (None, group["step"])
-        return "yes", f"yes, in step {number(row['ship_step'])}" if later else "yes"
-    reason = None
-    if row["error_type"] or row["ok"] == 0:
-        reason = "it ended with an error"
-    elif row["reward"] is None:
-        reason = "it has no reward"
-    elif group["zero_variance"] == 1:
-        reason = "all rewards of the group are equal"
-    if row["effective"] == 0:
-        return "no", f"no: {reason}" if reason else "no, and why is not recorded"
-    return "unknown", f"not recorded; {reason}" if reason else "not recorded"

@@ -45,6 +45,18 @@ def test_an_evaluation_is_never_in_a_training_batch(split, said):
     assert (shown[said], "in a training batch" in shown) == ("yes", split == "train")
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"layout": "traces"}, "not recorded: not in the effective batch's file, which may yet be written"),
+        ({"layout": "traces", "effective": 1}, "yes"),
+        ({"layout": "file"}, None),
+    ],
+)
+def test_what_is_in_no_batch_is_said_to_be_in_none_yet(values, said):
+    assert facts(sections(row(split="train", **values), {}), "Training")["in a training batch"] == said
+
+
 def test_the_row_stands_in_for_a_record_that_cannot_be_read():
     found = sections(row(reward_a=0.5, metric_n=3, info_level="hard"), None)
     assert facts(found, "Rewards")["a"] == "0.5"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 
 import pytest
 from datasette.app import Datasette
 
 from datasette_rltracer.group_records import last_words
-from datasette_rltracer.group_rows import ending_words, training_words
+from datasette_rltracer.group_rows import ending_words
+from datasette_rltracer.trained import training_words, unlisted_words
 from tests.index_factory import make_index
 
 from .conftest import get
@@ -248,6 +250,27 @@ ROW = {"effective": None, "ship_step": None, "error_type": None, "ok": 1, "rewar
 )
 async def test_whether_and_why_it_was_trained_on(row, silent, known, said):
     assert training_words({**ROW, **row}, {"zero_variance": silent, "step": 3, "split": "train"}) == (known, said)
+
+
+@pytest.mark.parametrize(
+    ("row", "split", "said"),
+    [
+        ({"layout": "traces"}, "train", "not in the effective batch's file, which may yet be written"),
+        ({"layout": "traces"}, "eval", "not in the file of what the evaluation kept, which may yet be written"),
+        ({"layout": "traces", "effective": 1}, "train", ""),
+        ({"layout": "traces", "effective": 0}, "train", ""),
+        ({"layout": "stream"}, "train", ""),
+    ],
+)
+async def test_why_it_is_not_known_whether_it_was_trained_on(tmp_path, row, split, said):
+    assert unlisted_words({**ROW, **row}, split) == said
+    path = make_index(tmp_path / "index.sqlite", [{"split": split, "effective": row.get("effective")}])
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("update shards set layout = ?", (row["layout"],))
+    connection.close()
+    page = words(await get(Datasette([str(path)]), f"{PAGE}/1"))
+    assert re.findall(r"Not recorded: ([^.]*)\.", page) == [said] * bool(said)
 
 
 async def test_no_step_trains_on_an_evaluation(tmp_path):
