@@ -89,7 +89,6 @@ def _moved(datasette: Datasette, database: str, run: dict[str, Any]) -> dict[str
 def _addresses(datasette: Datasette, database: str, run: int, start: int) -> dict[str, Any]:
     where, scored = (datasette, database), [("run_id", run), ("scored__gt", 0)]
     return {
-        "silent_url": table_url(*where, "prompt_groups", run_id=run, zero_variance=1),
         "row_url": row_url(*where, "runs", run),
         "steps_url": table_url(*where, "steps", run_id=run),
         "groups_url": table_url(*where, "prompt_groups", run_id=run),

@@ -66,8 +66,7 @@ with listed as (
     select
         env, split, count(*) as prompt_groups, count(distinct prompt_id) as prompts, sum(trajectories) as trajectories,
         sum(scored) as scored, sum(successes) as successes,
-        sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed,
-        sum(sum(zero_variance)) over () as all_zero_signal, sum(count(zero_variance)) over () as all_judged
+        sum(zero_variance) as zero_signal, count(zero_variance) as judged, count(*) over () as listed
     from prompt_groups where run_id = :run_id group by env, split order by trajectories desc, env, split limit {most}
 ),
 rewards as (
@@ -79,6 +78,12 @@ select
     exists (select 1 from step_values where run_id = :run_id and name = 'tool_calls' and total > 0) as has_tools
 from listed l left join rewards v on v.env is l.env and v.split is l.split
 order by l.trajectories desc, l.env, l.split
+"""
+
+# Evaluations learn nothing from their groups, so each split is counted apart.
+SIGNALS = """
+select split, sum(zero_variance) as zero_signal, count(zero_variance) as judged
+from prompt_groups where run_id = :run_id group by split
 """
 
 # Few trajectories have an error. The sign before run_id keeps the planner to their index; as a sign takes the type of
@@ -103,6 +108,7 @@ def list_queries(run: int, start: int = 0) -> dict[str, Query]:
         "empty": EMPTY.format(size=STEPS_ON_A_PAGE, start=start),
         "files_of_steps": FILES_OF_STEPS.format(size=STEPS_ON_A_PAGE, start=start),
         "envs": ENVS.format(most=MOST_ENVS),
+        "signals": SIGNALS,
         "errors": ERRORS.format(most=MOST_ERRORS),
         "problems": PROBLEMS.format(most=MOST_PROBLEMS),
         "files": FILES_AMISS.format(most=MOST_PROBLEMS),

@@ -10,6 +10,7 @@ from rltracer_sqlite.browse.outcome import trouble
 from rltracer_sqlite.index.problems import why_amiss
 from rltracer_sqlite.index.ranked import Ends
 from rltracer_sqlite.index.states import by_step, step_amiss, step_marks
+from rltracer_sqlite.index.totals import main_split
 
 from .addresses import prompt_url, row_url, step_url, table_url
 from .drawings import rate_bar
@@ -31,11 +32,20 @@ def list_rows(datasette: Datasette, database: str, about: dict[str, Any], lists:
         "problems": (problems := [_problem(*where, row) for row in lists["problems"].rows]),
         "problems_shown": sum(row["problems"] for row in problems),
         "files_amiss": [_file(*where, row) for row in lists["files"].rows],
-        "zero_signal": envs.first(all_zero_signal=0)["all_zero_signal"] or 0,
-        "judged": envs.first(all_judged=0)["all_judged"] or 0,
+        "signal": _signal(*where, run, lists["signals"]),
         "has_tools": envs.first(has_tools=0)["has_tools"],
         "ends": (lists["hardest"] if lists["hardest"].rows else lists["easiest"]).first(**Ends()._asdict()),
     }
+
+
+def _signal(datasette: Datasette, database: str, run: int, found: Answer) -> dict[str, Any] | None:
+    """Return how many groups of the run's main split give no signal, with the address of these."""
+    rows = {row["split"] or "": row for row in found.rows}
+    if (split := main_split(rows)) is None:
+        return None
+    row = rows[split]
+    silent = table_url(datasette, database, "prompt_groups", run_id=run, split=row["split"], zero_variance=1)
+    return {**row, "url": silent}
 
 
 def _of_files(files: list[int]) -> list[tuple[str, str]]:

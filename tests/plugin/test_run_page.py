@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import pytest
 from datasette.app import Datasette
@@ -49,11 +51,40 @@ async def test_steps_come_newest_first(datasette):
 async def test_zero_signal_is_a_share_of_the_groups_with_rewards(datasette):
     page = await get(datasette, PAGE)
     assert (
-        "Without signal: 0.667 of the groups of two or more trajectories with any reward, 4 of 6, have equal rewards"
+        "Without signal, train: 0.667 of the groups of two or more trajectories with any reward, 4 of 6, have equal"
         in words(page)
     )
     [address] = links(page, "4")[:1]
     assert len(await table_rows_of(datasette, address)) == 4
+
+
+@pytest.mark.parametrize(
+    ("split", "other", "said"),
+    [("train", "eval", ", train: 0.250"), (None, "eval", ": 0.250"), ("eval", "validation", ", eval: 0.250")],
+)
+async def test_signal_is_of_one_split_as_its_chart_says(tmp_path, split, other, said):
+    rows = [
+        {"step": step, "split": name, "prompt": f"{name} {number}", "reward": float(number < mixed and n)}
+        for name, prompts, mixed in ((split, 4, 3), (other, 3, 1))
+        for number in range(prompts)
+        for step in (1, 2)
+        for n in range(2)
+    ]
+    datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
+    page = await get(datasette, PAGE)
+    assert f"Without signal{said} of the groups of two or more trajectories with any reward, 2 of 8, " in words(page)
+    [address] = re.findall(r'class="small">Without signal.*?<a href="(.*?)"', page)
+    silent = await table_rows_of(datasette, html.unescape(address))
+    assert [row["split"] for row in silent] == [split] * 2
+    chart = await get(datasette, f"{PAGE}/charts/zero_variance.json?split={split or 'not+recorded'}")
+    assert [(row["prompt_groups"], row["zero_variance"]) for row in json.loads(chart)["rows"]] == [(4, 0.25)] * 2
+
+
+async def test_without_a_training_group_to_judge_nothing_is_said_of_others(tmp_path):
+    rows = [{"reward": 1.0}, *({"split": "eval", "reward": 1.0} for _ in range(2))]
+    page = words(await get(Datasette([str(make_index(tmp_path / "index.sqlite", rows))]), PAGE))
+    assert "No group of train has two trajectories and a reward, so nothing can be said of their signal." in page
+    assert "Without signal" not in page
 
 
 @pytest.mark.parametrize(
@@ -268,7 +299,7 @@ async def test_a_run_without_anything_says_so(tmp_path):
         "No prompt of this run is scored.",
         "No trajectory of this run ended with an error.",
         "Every line of every file was read.",
-        "No group has two trajectories and a reward",
+        "No group of train has two trajectories and a reward",
     ):
         assert sentence in page
 
