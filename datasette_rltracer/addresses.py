@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 from datasette.utils import tilde_encode
 from datasette.utils.asgi import BadRequest
 
+from rltracer_sqlite.index.derived import VALUES
+
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
@@ -99,6 +101,16 @@ def table_url(
     """Return the address of a table's rows; a filter by None asks for null."""
     given = [(f"{name}__isnull", 1) if value is None else (name, value) for name, value in filters.items()]
     return f"{datasette.urls.table(database, table)}?{urlencode([*pairs, *given])}"
+
+
+def errors_url(datasette: Datasette, database: str, run: int, step: int | None, **filters: Any) -> str:
+    """Return the address of a step's trajectories that ended with an error, for whoever may ask in SQL.
+
+    Some say that they failed, others name an error, and no filters of columns join the two.
+    """
+    return table_url(
+        datasette, database, "trajectories", [("_where", VALUES["error"])], run_id=run, step=step, **filters
+    )
 
 
 def row_url(datasette: Datasette, database: str, table: str, key: int) -> str:

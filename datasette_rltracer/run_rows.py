@@ -12,7 +12,7 @@ from rltracer_sqlite.index.ranked import Ends
 from rltracer_sqlite.index.states import by_step, step_amiss, step_marks
 from rltracer_sqlite.index.totals import main_split
 
-from .addresses import prompt_url, row_url, step_url, table_url
+from .addresses import errors_url, prompt_url, row_url, step_url, table_url
 from .drawings import rate_bar
 from .queries import Answer
 from .run_queries import MOST_FILES
@@ -72,7 +72,7 @@ def _steps(datasette: Datasette, database: str, run: dict[str, Any], lists: dict
     files = by_step(lists["files_of_steps"].rows)
     return [
         {
-            **_step(datasette, database, run["id"], row),
+            **_step(datasette, database, run["id"], row, lists["steps"].sql_url is not None),
             "marks_url": _marks_url(datasette, database, run, row, files.get(row["step"], [])),
             "why": why.get((row["step"], row["split"])),
             "marks": step_marks(step_amiss(files.get(row["step"], []), row["split"]), row["gone"], row["trajectories"]),
@@ -81,7 +81,7 @@ def _steps(datasette: Datasette, database: str, run: dict[str, Any], lists: dict
     ]
 
 
-def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any]) -> dict[str, Any]:
+def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any], may_ask_in_sql: bool) -> dict[str, Any]:
     split = [] if row["split"] is None else [("split", row["split"])]
     return {
         **row,
@@ -89,6 +89,7 @@ def _step(datasette: Datasette, database: str, run: int, row: dict[str, Any]) ->
         "truncated_url": table_url(
             datasette, database, "trajectories", run_id=run, step=row["step"], split=row["split"], truncated=1
         ),
+        "errors_url": errors_url(datasette, database, run, row["step"], split=row["split"]) if may_ask_in_sql else None,
         "bar": rate_bar(row["successes"], row["scored"], row["trajectories"]),
     }
 

@@ -12,7 +12,18 @@ from rltracer_sqlite.index.states import COUNTS, file_words, problem_words
 from rltracer_sqlite.unrecorded import is_chosen
 
 from .access import permitted_index
-from .addresses import DATABASE, STEP_PATH, export_url, integer, place, run_url, step_of, step_url, table_url
+from .addresses import (
+    DATABASE,
+    STEP_PATH,
+    errors_url,
+    export_url,
+    integer,
+    place,
+    run_url,
+    step_of,
+    step_url,
+    table_url,
+)
 from .edge import Route
 from .filter_names import refuse_unknown_filters
 from .filter_values import OF_GROUPS, missing_names
@@ -122,6 +133,7 @@ def _step_context(
         "truncated_url": table_url(
             datasette, database, "trajectories", (), run_id=run, step=step, truncated=1, **chosen
         ),
+        "errors_url": errors_url(datasette, database, run, step, **chosen),
         "trajectories_url": table_url(datasette, database, "trajectories", (), run_id=run, step=step, **chosen),
     }
 

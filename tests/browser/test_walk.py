@@ -22,7 +22,7 @@ def follow(page, name, pattern, exact=True):
 def test_from_all_runs_to_an_export(open_page, places, script):
     page = open_page(places["overview"], script=script)
     follow(page, "small", r"/run/\d+$")
-    page.locator("table.steps").get_by_role("link", name="1", exact=True).click()
+    page.locator("table.steps [data-label=step]").get_by_role("link", name="1", exact=True).click()
     on(page, r"/step/\d+/1")
     page.get_by_label("signal").select_option("0")
     page.get_by_role("button", name="Show").click()

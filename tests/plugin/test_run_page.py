@@ -211,6 +211,38 @@ async def test_what_stands_out_is_one_click_away(tmp_path):
         assert [row["preview"] for row in await table_rows_of(datasette, truncated)] == ["never", "gained"]
 
 
+AMISS = [(0, None), (0, "SandboxError"), (1, "TimeoutError"), (None, "TimeoutError"), (1, None), (None, None)]
+
+
+async def test_the_errors_of_a_step_lead_to_as_many_trajectories(tmp_path):
+    rows = [
+        {"step": step, "split": split, "ok": ok, "error_type": kind}
+        for step, split, failed in (
+            (1, "train", AMISS),
+            (2, "train", AMISS[:3]),
+            (2, "eval", AMISS[1:]),
+            (3, None, AMISS),
+        )
+        for ok, kind in failed
+    ]
+    path = make_index(tmp_path / "index.sqlite", rows)
+    datasette = Datasette([str(path)])
+    page = await get(datasette, PAGE)
+    listed = [(int(row[0]), row[1], int(row[-1])) for row in table_rows(page, "steps")]
+    assert listed == [(3, "–", 4), (2, "train", 3), (2, "eval", 3), (1, "train", 4)]
+    of_run = [html.unescape(one) for one in re.findall(r'data-label="errors"><a href="([^"]*)"', page)]
+    of_step = links(await get(datasette, "/-/rltracer/index/step/1/2?split=eval"), "3 with errors")
+    for (step, split, errors), address in zip([*listed, listed[2]], [*of_run, *of_step], strict=True):
+        found = await table_rows_of(datasette, address)
+        assert [(row["step"], row["split"] or "–") for row in found] == [(step, split)] * errors
+        assert all(row["ok"] == 0 or row["error_type"] for row in found)
+    [of_both] = links(await get(datasette, "/-/rltracer/index/step/1/2"), "6 with errors")
+    assert len(await table_rows_of(datasette, of_both)) == 6
+    closed = Datasette([str(path)], settings={"default_allow_sql": False})  # which refuses such an address
+    assert 'data-label="errors">4</td>' in await get(closed, PAGE)
+    assert links(await get(closed, "/-/rltracer/index/step/1/2"), "6 with errors") == []
+
+
 def table_of_steps(page):
     return page[page.index('id="steps"') : page.index('id="environments"')]
 
