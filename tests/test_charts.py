@@ -281,6 +281,24 @@ def test_drawing(connection, chart, theme):
     assert render.render_png(spec, 1).startswith(b"\x89PNG")
 
 
+def test_prompts_that_begin_alike_have_labels_that_differ(tmp_path):
+    pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+    shared = "You are a careful assistant that answers in one word. " * 3
+    rows = [
+        {"prompt": f"{shared}{number}", "env": env, "reward": float(number and env == "math")}
+        for number, env in ((0, "math"), (1, "math"), (1, "code"))
+    ]
+    connection = sqlite3.connect(make_index(tmp_path / "run.sqlite", rows))
+    drawn = draw(connection, "difficulty")
+    connection.close()
+    svg = render.render_svg(render.drawable_spec(Figure("difficulty", drawn, ""))).decode()
+    labels = re.findall(r">([^<]*)</text>", svg.partition('aria-label="Y-axis')[2].partition("role-legend")[0])
+    beginnings = [label.partition(" · ") for label in labels if " · " in label]
+    assert [number for number, _, _ in beginnings] == ["1", "2 (code)", "2 (math)"]
+    assert all(text.startswith("You are a careful") for _, _, text in beginnings)
+    assert "Prompts by number, hardest at the top; a cross" in svg
+
+
 def test_html_loads_nothing_and_hostile_text_stays_text(tmp_path):
     hostile = "</script><script>alert(1)</script><!--"
     path = make_index(tmp_path / "run.sqlite", [{"prompt": hostile, "env": hostile}])

@@ -192,6 +192,18 @@ def test_table_holds_every_row_and_its_link(page, server):
     assert f"prompt_id={rows[0]['prompt_id']}" in link
 
 
+def test_a_prompt_of_the_map_of_difficulty_is_named_by_its_number(page, server):
+    open_chart(page, server, "difficulty")
+    rows = content_of(page, server, "difficulty")["rows"]
+    named = list(dict.fromkeys(f"{row['prompt_id']} · {row['preview']}" for row in rows))
+    shown = page.locator(".role-axis-label text").all_text_contents()
+    labels = [label for label in shown if " · " in label]
+    assert len(labels) == len(named) == 6
+    assert all(name.startswith(label.removesuffix("…")) for label, name in zip(labels, named, strict=True))
+    page.locator(MARKS["difficulty"]).first.hover(force=True)
+    assert named[0] in page.locator(".rltracer-tip dd").first.text_content()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_follow_the_page(browser, server, scheme):
     with windows(browser, color_scheme=scheme) as context:
