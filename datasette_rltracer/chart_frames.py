@@ -13,6 +13,7 @@ from rltracer_sqlite.charts.render import SCRIPTS, VEGA, WAITING
 
 from .addresses import overview_url, run_url
 from .chart_filters import chart_url, charts_url
+from .frame import urls_beside
 from .kept import static_url
 from .text import plain, visible
 
@@ -48,11 +49,22 @@ def _way(datasette: Datasette, database: str, filters: Filters, run: str) -> Mar
         (run_url(datasette, database, filters.run_id), Markup("run: ") + visible(shortened_name(run, LONGEST_NAME))),
         (charts_url(datasette, database, filters), "charts"),
     )
-    return Markup(" / ").join(Markup('<a href="{}">{}</a>').format(address, words) for address, words in ways)
+    return Markup(" / ").join(_link(address, words) for address, words in ways)
+
+
+def _beside(datasette: Datasette, database: str, run_id: int) -> Markup:
+    """Return the links that stand beside that way on every page of ours of a run: search and export stay in it."""
+    urls = urls_beside(datasette, database, [("run_id", str(run_id))])
+    named = {"runs": urls["browse_url"], "search": urls["search_url"], "export": urls["export_url"]}
+    return Markup(" ").join(_link(address, words) for words, address in named.items() if address)
+
+
+def _link(address: str, words: str) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(address, words)
 
 
 def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filters, run: str) -> str:
-    """Return the HTML of a page that has one chart and the way down to it alone; `run` is the name of the run."""
+    """Return the HTML of a page that has one chart alone, and above it what all pages have; `run` is the run's name."""
     title = load_spec(chart)["usermeta"]["rltracer"]["title"]
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -63,6 +75,7 @@ def page_of_one(datasette: Datasette, database: str, chart: str, filters: Filter
 <body class="rltracer-chart-page">
 <nav class="way" aria-label="Way to this page">{_way(datasette, database, filters, run)} / \
 <span aria-current="page">{escape(title)}</span></nav>
+<nav class="beside-crumbs" aria-label="Search and export">{_beside(datasette, database, filters.run_id)}</nav>
 {frame_of(datasette, database, chart, filters)}
 {scripts(datasette)}
 </body>

@@ -59,6 +59,7 @@ async def charts_page(datasette: Datasette, request: Request) -> Response:
     context = {
         "title": f"charts of {run['name']}",
         "trail": [(address, run["name"]), (charts_url(datasette, database, Filters(run["id"])), "charts")],
+        "within": [("run_id", str(run["id"]))],
         "run": run,
         "run_url": address,
         "charts": await charts_fragment(datasette, request, database, run["id"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from datasette.utils.asgi import Request, Response
@@ -46,7 +46,11 @@ async def render(
         "script": static_url(datasette, "reading.js"),
         "live": None,
         "live_script": static_url(datasette, "live.js"),
-        **({} if database is None else _beside(datasette, database, context)),
+        **(
+            {}
+            if database is None
+            else urls_beside(datasette, database, context.get("within", ()), context.get("rows_url"))
+        ),
         "trail": [],
         "number": number,
         "counted": counted,
@@ -65,14 +69,15 @@ async def render(
     return Response.html(html, status=status)
 
 
-def _beside(datasette: Datasette, database: str, context: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the addresses that stand above every page of an index."""
-    within: Sequence[Pair] = context.get("within", ())
+def urls_beside(
+    datasette: Datasette, database: str, within: Sequence[Pair], rows_url: str | None = None
+) -> dict[str, str | None]:
+    """Return the addresses that stand above every page of an index, as `render` has them of its context."""
     exported = export_url(datasette, database, "trajectories" if within else None, within)
     return {
         "overview_url": overview_url(datasette, database),
         "search_url": search_url(datasette, database, None, within),
-        "export_url": context.get("rows_url") or exported,
+        "export_url": rows_url or exported,
         "browse_url": browse_url(datasette, database) if browsed_database(datasette) == database else None,
     }
 

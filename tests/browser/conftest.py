@@ -178,6 +178,7 @@ def places(folder: Path) -> dict[str, str]:
         "export": f"{base}/export?_table=trajectories&success=1&_preview=sft",
         "missing": f"{base}/step/{sample}/99",
         "charts": f"{base}/run/{sample}/charts",
+        "chart alone": f"{base}/run/{sample}/charts/difficulty",
         "browse": "/-/rltracer/index/browse",
         "browse run": "/-/rltracer/index/browse/sample",
     }

@@ -13,7 +13,7 @@ from tests.serving import serving, windows
 
 AXE = Path(__file__).parent / "axe.min.js"
 PAGES = [
-    "overview", "run", "small run", "charts", "step", "filtered step", "group", "small group", "prompt",
+    "overview", "run", "small run", "charts", "chart alone", "step", "filtered step", "group", "small group", "prompt",
     "unscored prompt", "tools", "branched", "thought", "failed", "counted", "raw", "found", "tokens", "compare",
     "search", "empty search", "export", "browse", "browse run", "missing",
 ]  # fmt: skip

@@ -47,6 +47,13 @@ def test_paper_has_no_navigation_and_nothing_sticks_out(open_page, places, name)
     assert page.evaluate(outside) == []
 
 
+def test_paper_has_a_chart_alone_without_what_leads_away(open_page, places):
+    page = open_page(places["chart alone"], PAPER)
+    assert page.locator(".beside-crumbs a").all_inner_texts() == ["search", "export"]
+    page.emulate_media(media="print")
+    assert page.locator(".beside-crumbs:visible").count() == 0
+
+
 def test_paper_says_how_much_of_a_long_trajectory_it_has(open_page, places):
     page = open_page(places["later"])
     page.emulate_media(media="print")

@@ -49,6 +49,14 @@ async def test_the_runs_are_listed(browse):
     assert all("not read" in cell for cell in cells)
 
 
+async def test_every_page_of_a_run_leads_back_to_the_runs(folder):
+    config = browse_config(folder / "run", folder / "run.sqlite", fts=False)
+    datasette = Datasette([str(folder / "run.sqlite")], metadata=config)
+    for page in ("", "/charts", "/charts/reward"):
+        text = await get(datasette, f"/-/rltracer/run/run/1{page}")
+        assert links(text[text.index('class="beside-crumbs"') :], "runs") == ["/-/rltracer/run/browse"]
+
+
 async def test_files_that_tell_no_step_are_read_only_when_they_have_been(browse, runs):
     (runs / "chat").mkdir()
     line = '{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "reward": 1}'

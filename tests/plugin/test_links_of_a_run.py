@@ -22,8 +22,8 @@ RUN = "run = &#34;first&#34;"
 # Of each run: its pages, by the ids that its rows have.
 OF_RUN = {
     1: ["run/1", "step/1/1", "step/1/1?split=train", "prompt/1/1", "group/1", "trajectory/1", "trajectory/4",
-        "compare?a=1&b=2", "search?run_id=1", "search?run_id=1&q=pick", "export?run_id=1",
-        "export?_table=prompt_groups&run_id=1"],
+        "run/1/charts", "run/1/charts/reward", "compare?a=1&b=2", "search?run_id=1", "search?run_id=1&q=pick",
+        "export?run_id=1", "export?_table=prompt_groups&run_id=1"],
     2: ["run/2", "step/2/1", "step/2/1?split=train", "prompt/2/2", "group/3", "trajectory/5", "compare?a=5&b=6",
         "search?run_id=2&q=pick", "export?run_id=2"],
 }  # fmt: skip
@@ -68,7 +68,7 @@ async def test_every_table_that_a_page_of_a_run_leads_to_is_of_that_run(two, run
     datasette = Datasette([str(two)])
     text = await get(datasette, BASE + page)
     tables = {html.unescape(one) for one in re.findall(r'href="(/run/\w+\?[^"]*)"', text)}
-    assert tables or page.startswith(("trajectory", "compare", "search", "export"))
+    assert tables or page.startswith(("trajectory", "compare", "search", "export")) or "/charts" in page
     for address in tables:
         assert {run_of(two, row) for row in await found(datasette, address)} <= {run}, address
 
@@ -90,6 +90,7 @@ async def test_search_and_export_above_a_page_of_a_run_stay_in_it(two, run, page
     ("page", "said"),
     [
         ("", "all runs"), ("run/1", "the run first"), ("step/1/1", "step 1 of the run first"),
+        ("run/2/charts", "the run second"), ("run/2/charts/reward?split=train", "the run second"),
         ("step/2/1", "step 1 of the run second"), ("prompt/1/2", "prompt 2 of the run first"),
         ("group/2", "prompt group 2"), ("trajectory/1", "the run first"), ("compare?a=1&b=2", "the run first"),
         ("compare?a=1&b=6", "all runs"), ("search", "all runs"), ("search?run_id=2", "the run second"),
@@ -99,7 +100,7 @@ async def test_search_and_export_above_a_page_of_a_run_stay_in_it(two, run, page
 async def test_the_export_above_a_page_is_of_what_the_page_is_of(two, page, said):
     datasette = Datasette([str(two)])
     text = await get(datasette, BASE + page)
-    [address] = links(text[text.index('class="beside-crumbs"') : text.index("<main")], "export")
+    [address] = links(re.split("<main|<figure", text[text.index('class="beside-crumbs"') :])[0], "export")
     [title] = re.findall(r"<title>(.*?)</title>", await get(datasette, address))
     assert visible_text(html.unescape(title)).endswith(f"training data from {said}") or title.endswith(f"from {said}")
 
