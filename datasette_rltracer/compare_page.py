@@ -75,7 +75,7 @@ async def compare_page(datasette: Datasette, request: Request) -> Response:
     def read(connection: sqlite3.Connection) -> tuple[Compared, Compared, Group | None]:
         roots = roots_of(datasette, database)
         sides = _read(connection, roots, left), _read(connection, roots, right)
-        return *sides, prompt_group(connection, sides[1].row)
+        return *sides, prompt_group(connection, sides[1].row, also=left)
 
     sizes = [await _size(datasette, database, side) for side in pair]
     async with room_for(datasette, max(sizes)):
@@ -122,6 +122,12 @@ def _context(
     same_group = groups[0] is not None and groups[0] == groups[1]
     sides = [_side(datasette, database, side, branch) for side, branch in zip((one, other), branches, strict=True)]
     alignment = _alignment(one, other, branches)
+
+    def beside(sibling: int) -> str:
+        """Return the address where a sibling is the right side; the one on the left changes places with the other."""
+        left = other.row["id"] if sibling == row["id"] else row["id"]
+        return compare_url(datasette, database, left, sibling)
+
     return {
         "styles": ["compare.css"],
         "title": f"trajectories {row['id']} and {other.row['id']}",
@@ -141,8 +147,8 @@ def _context(
         "group": group,
         **_beside_right(group, row["id"], other.row["id"]),
         "groups": [(number, number and group_url(datasette, database, number)) for number in groups],
-        "beside": lambda sibling: compare_url(datasette, database, row["id"], sibling),
-        "swap_url": compare_url(datasette, database, other.row["id"], row["id"]),
+        "beside": beside,
+        "swap_url": beside(row["id"]),
         "facts": [*expected_beside(one.trajectory, other.trajectory), *facts_beside(row, other.row)],
         "measures": measures_beside((row, other.row), (one.trajectory, other.trajectory)),
         "derived": DERIVED if any(side.row["advantage_derived"] is not None for side in (one, other)) else None,

@@ -51,10 +51,12 @@ with listed as (
 """
 
 
-def prompt_group(connection: sqlite3.Connection, row: dict[str, Any], order: str = BEST_FIRST) -> Group | None:
+def prompt_group(
+    connection: sqlite3.Connection, row: dict[str, Any], order: str = BEST_FIRST, also: int | None = None
+) -> Group | None:
     """Return the prompt group of a trajectory's row in an order given as SQL, or None where it belongs to none.
 
-    A large group is shown around the trajectory that was asked for.
+    A large group is shown around the trajectory that was asked for, with the one of `also` wherever it stands.
     """
     if row["prompt_group_id"] is None:
         return None
@@ -68,8 +70,12 @@ def prompt_group(connection: sqlite3.Connection, row: dict[str, Any], order: str
     ).fetchone()
     before = max(0, min((place or 1) - MOST_SIBLINGS // 2, trajectories - MOST_SIBLINGS))
     found = connection.execute(
-        f"{listed} select id, place, success, reward from listed where place > :before order by place limit :most",
-        {"group": row["prompt_group_id"], "most": MOST_SIBLINGS, "before": before},
+        f"""
+        {listed}
+        select id, place, success, reward from listed
+        where place between :before + 1 and :before + :most or id = :also order by place
+        """,
+        {"group": row["prompt_group_id"], "most": MOST_SIBLINGS, "before": before, "also": also},
     )
     siblings = [Sibling(*sibling) for sibling in found]
     ends = best_and_worst(connection, row["prompt_group_id"])

@@ -165,6 +165,24 @@ def test_previous_and_next_stay_inside_a_filter(open_page, places):
     assert page.get_by_role("link", name="next", exact=True).count() == 0
 
 
+def test_any_of_the_group_can_be_set_beside_another(open_page, places):
+    page = open_page(places["compare"])
+    sides = page.locator(".facts-beside th[scope=col] a")
+    left, right = sides.all_inner_texts()
+    with page.expect_navigation():
+        page.locator(".strip a.cell:not([aria-current])").first.click()
+    kept, other = sides.all_inner_texts()
+    assert kept == left
+    assert other not in (left, right)
+    assert page.locator(".strip a.cell[aria-current] + .side").all_inner_texts() in (
+        ["left", "right"],
+        ["right", "left"],
+    )
+    with page.expect_navigation():
+        page.locator(".strip a.cell[aria-current]", has=page.locator("xpath=following-sibling::*[1][.='left']")).click()
+    assert sides.all_inner_texts() == [other, left]
+
+
 def test_long_trajectories_are_read_page_by_page(open_page, places):
     page = open_page(places["long"], script=False)
     seen = []

@@ -212,13 +212,40 @@ async def test_a_branch_can_be_chosen(serve_traces):
 @pytest.mark.asyncio
 async def test_siblings_are_one_click_away(datasette):
     page = await get(datasette, f"{COMPARE}?a=2&b=3")
-    cells = re.findall(r'<a class="cell \w+" href="([^"]+)"( aria-current="page")?', page)
-    assert [(html.unescape(address), bool(now)) for address, now in cells] == [
-        (f"{COMPARE}?a=2&b=3", True),
-        (f"{COMPARE}?a=2&b=4", False),
+    assert strip(page) == [
+        (f"{COMPARE}?a=2&b=3", True, "right"),
+        (f"{COMPARE}?a=3&b=2", True, "left"),
+        (f"{COMPARE}?a=2&b=4", False, ""),
     ]
     assert (links(page, "previous"), links(page, "next")) == ([], [f"{COMPARE}?a=2&b=4"])
     assert links(page, "swap sides") == [f"{COMPARE}?a=3&b=2"]
+
+
+def strip(page):
+    """Return of each cell of the strip where it leads, whether it is marked, and the side that stands after it."""
+    cell = r'<a class="cell \w+" href="([^"]+)"( aria-current="page")?[^\n]*?</a>(?: <span class="side">(.*?)</span>)?'
+    return [(html.unescape(address), bool(now), side) for address, now, side in re.findall(cell, page)]
+
+
+@pytest.mark.asyncio
+async def test_both_sides_are_in_the_strip_of_a_group_that_is_too_large_for_it(tmp_path):
+    rows = [{"reward": float(number)} for number in range(400, 0, -1)]
+    datasette = Datasette([str(make_index(tmp_path / "run.sqlite", rows))])
+    for left, shown in ((1, 257), (390, 257), (100, 256)):
+        page = await get(datasette, f"{COMPARE}?a={left}&b=200", 404)
+        marked = {side: address for address, now, side in strip(page) if now}
+        assert marked == {"left": f"{COMPARE}?a=200&b={left}", "right": f"{COMPARE}?a={left}&b=200"}
+        assert len(strip(page)) == shown
+        assert f"{shown} of 400, best reward first" in words(page)
+
+
+@pytest.mark.asyncio
+async def test_a_trajectory_beside_itself_is_marked_once_as_both(datasette):
+    assert strip(await get(datasette, f"{COMPARE}?a=2&b=2")) == [
+        (f"{COMPARE}?a=2&b=3", False, ""),
+        (f"{COMPARE}?a=2&b=2", True, "left and right"),
+        (f"{COMPARE}?a=2&b=4", False, ""),
+    ]
 
 
 @pytest.mark.asyncio
@@ -228,14 +255,15 @@ async def test_trajectories_of_two_prompts_say_so_and_offer_the_group_of_the_rig
     datasette = serve_traces([trace(one, id=str(n), reward=n % 2) for n, one in enumerate(said)])
     page = await get(datasette, f"{COMPARE}?a=1&b=3")
     shown = words(page)
-    assert "side by side, of different prompt groups: 1 and 2 · swap sides the right side, of prompt group 2:" in shown
+    assert (
+        "side by side, of different prompt groups: 1 and 2 · swap sides choose the right side, of prompt group 2:"
+        in shown
+    )
     assert "They answer different prompts, so what stands beside one another below need not be about the same." in shown
-    cells = re.findall(r'<a class="cell \w+" href="([^"]+)"( aria-current="page")?', page)
-    found = [(html.unescape(address), bool(now)) for address, now in cells]
-    assert found == [(f"{COMPARE}?a=1&b=4", False), (f"{COMPARE}?a=1&b=3", True)]
+    assert strip(page) == [(f"{COMPARE}?a=1&b=4", False, ""), (f"{COMPARE}?a=1&b=3", True, "right")]
     assert links(page, "previous") == [f"{COMPARE}?a=1&b=4"]
     alike = words(await get(datasette, f"{COMPARE}?a=1&b=2"))
-    assert "the right side: ✓" in alike
+    assert "choose the right side: ✓" in alike
     assert "They answer" not in alike
 
 
