@@ -129,6 +129,8 @@ class StreamingResponse(Response):
 
 async def _started(answer: Response, send: Send) -> None:
     headers = {**answer.headers, "content-type": answer.content_type}
+    if "cache-control" in headers:
+        headers.pop("Cache-Control", None)  # which Datasette adds to the answers of tables
     pairs = [[name.encode("latin-1"), value.encode("latin-1")] for name, value in headers.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
 

@@ -163,6 +163,18 @@ def test_where_reasoning_ends_can_be_seen(tmp_path: Path, options: tuple[str, ..
     assert beside[-5:] == [ruled(title.format(3)), "│ (reasoning) One.", "yes", ruled(title.format(4)), "One."]
 
 
+def test_reasoning_that_differs_from_its_beginning_on_is_not_shown_as_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for number, thought in enumerate(("Three packs.", "Four packs.")):
+        said = message("assistant", "So.", reasoning_content=thought)
+        append(tmp_path / "run/rollouts/step_1/train/all/traces.jsonl", trace([ASKED, said], id=f"t{number}"))
+    indexed(tmp_path / "x.sqlite", tmp_path / "run")
+    lines = parting_lines(tmp_path / "x.sqlite", 1, "--with", 2)
+    assert lines == ["│ (reasoning) Three packs.", "So.", "│ (reasoning) Four packs.", "So."]
+
+
 @pytest.fixture(scope="module")
 def thoughtful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the index of trajectories whose answers follow their thoughts in one text."""

@@ -54,7 +54,8 @@ def rest_lines(parts: Sequence[Part], start: int, is_full: bool) -> Iterator[str
 
     Reasoning is cut by itself, so that the answer is seen.
     """
-    width, mark, reached = None if is_full else screen_width(), "…" if start else "", 0
+    width, reached = None if is_full else screen_width(), 0
+    mark = "…" if parts and start > len(parts[0].label) else ""  # a label is told in any case
     for _, alike in groupby(parts, lambda part: part.margin):
         room, more = MOST_TEXT, 0
         for part in alike:

@@ -109,7 +109,7 @@ async def test_a_run_without_steps_has_a_reward_and_no_curve(tmp_path):
     datasette = Datasette([str(make_index(tmp_path / "index.sqlite", rows))])
     page = words(await get(datasette, PAGE))
     assert "pass rate 0.500 1 of 2 mean reward 0.500 over all trajectories prime-rl · no steps ·" in page
-    assert "Steps 1 step ·" in page
+    assert "Steps 1 split without a step ·" in page
     assert "0.5 not recorded" not in words(await get(datasette, "/-/rltracer/index/"))
 
 

@@ -70,6 +70,7 @@ async def test_a_large_table_is_paged_through(folder: Path) -> None:
 async def test_the_headers_of_a_download(datasette: Datasette) -> None:
     response = await get(datasette, "/run/trajectories.sft")
     assert response.headers["content-disposition"] == 'attachment; filename="run-trajectories.sft.jsonl"'
+    assert response.headers.get_list("cache-control") == ["no-store"]
     assert response.headers["content-type"] == "application/x-ndjson; charset=utf-8"
     assert response.headers["x-content-type-options"] == "nosniff"
 
