@@ -12,6 +12,7 @@ from rltracer_sqlite.export import ExportPreferences, TraceRunSpec
 from rltracer_sqlite.outcomes import NAMED_BEFORE
 from rltracer_sqlite.unrecorded import NOT_RECORDED
 
+from . import compat
 from .access import permitted_index
 from .addresses import DATABASE, export_url, table_url
 from .edge import Route
@@ -117,7 +118,7 @@ async def form_page(
         "chosen": {name: given.get(name, "") for name in FIELDS},
         "choices": _choices(runs, envs, given),
         "table_url": table_url(datasette, database, table, chosen),
-        "fields_url": datasette.urls.table(database, "fields"),
+        "fields_url": await _fields_url(datasette, request, database),
         "downloads": {name: datasette.urls.table(database, table, format=name) for name in MODES},
         "modes": MODES,
         "values": values(request, bool(train.first(found=True)["found"])),
@@ -128,6 +129,13 @@ async def form_page(
         "missing": missing,
     }
     return await render(datasette, request, database, "export.html", context, shown.status)
+
+
+async def _fields_url(datasette: Datasette, request: Request, database: str) -> str | None:
+    """Return the address of the table of what is recorded, or None for a visitor who may not see it."""
+    if await compat.first_hidden(datasette, request.actor, database, "fields") is not None:
+        return None
+    return str(datasette.urls.table(database, "fields"))
 
 
 def _way_down(

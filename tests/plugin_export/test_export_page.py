@@ -11,6 +11,7 @@ import pytest
 from datasette.app import Datasette
 from datasette.utils.asgi import Request
 
+from datasette_rltracer.compat import IS_1
 from datasette_rltracer.export_options import BOUNDS, FIELDS, NUMBERS, OWN, SWITCHES, preferences
 from datasette_rltracer.export_title import subject
 from rltracer_sqlite.cli.export import command
@@ -245,3 +246,11 @@ async def test_the_form_says_what_a_recorded_value_may_be(datasette: Datasette) 
 async def test_a_field_of_the_form_that_is_no_number_is_named_as_it_is_called(datasette: Datasette) -> None:
     page = (await get(datasette, f"{PAGE}?_preview=sft&_per_prompt=few", 400)).text
     assert "\"per prompt and window\": 'few' is no number, and not all." in words(page)
+
+
+async def test_the_table_of_recorded_values_is_no_link_for_whoever_may_not_see_it(folder: Path) -> None:
+    hidden = {"databases": {"run": {"tables": {"fields": {"allow": {"id": "root"}}}}}}
+    closed = Datasette([str(folder / "run.sqlite")], **{"config" if IS_1 else "metadata": hidden})
+    page = (await get(closed, PAGE)).text
+    assert "Recorded values are any of the fields of this index, as in" in words(page)
+    assert links(page, "fields of this index") == []
