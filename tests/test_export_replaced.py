@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,33 @@ def test_pairs_are_replaced_by_pairs_that_differ(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"mode": "preference", "target_count": 2, "distinct": True}
     rows = export(database, tmp_path / "o.jsonl", **asked)
     assert len({str(row) for row in rows}) == len(rows) == 2
-    with pytest.raises(ExportError, match=r"9 pairs asked for, 2 available.*, or leave out distinct=True"):
+    with pytest.raises(ExportError, match=r"9 pairs asked for, at most 2 available.*, or leave out distinct=True"):
         export(database, tmp_path / "o.jsonl", **asked | {"target_count": 9})
+
+
+@pytest.mark.parametrize("mode", ["sft", "preference"])
+def test_as_many_can_be_had_as_a_refusal_says(tmp_path: Path, mode: str) -> None:
+    records: list[Record] = []
+    for number, (passed, failed) in enumerate([("aab", "xxx"), ("aaa", "xx"), ("ab", "xyx"), ("cccc", "z")]):
+        question = f"q{number // 2}"  # that of two is the same, as is what is answered
+        records += [*said(passed, question, idx=number), *said(failed, question, idx=number, passed=False)]
+    database = indexed(tmp_path, {1: records})
+    asked: dict[str, Any] = {"mode": mode, "acceptance": "any", "distinct": True, "per_prompt": None}
+    written, told = [], []
+    for target in range(1, 9):
+        try:
+            rows = export(database, tmp_path / "o.jsonl", **asked, target_count=target)
+        except ExportError as error:
+            [known] = re.findall(r" asked for, (at most )?(\d+) available", str(error))
+            told.append((bool(known[0]), int(known[1])))
+        else:
+            assert len({str(row) for row in rows}) == len(rows) == target
+            written.append(target)
+    most = len(written)
+    assert written == [*range(1, most + 1)]
+    assert told[0] == (False, most)
+    assert {number for is_bound, number in told if not is_bound} == {most}
+    assert all(number >= most for is_bound, number in told if is_bound)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +160,7 @@ def test_a_prompt_of_another_window_is_not_the_next_of_a_prompt(tmp_path: Path) 
     asked: dict[str, Any] = {"mode": "rl", "window_size": 1, "distinct": True, "acceptance": "any"}
     assert len(export(run, tmp_path / "o.jsonl", **asked, target_count=3)) == 3
     assert len(export(run, tmp_path / "o.jsonl", **asked)) == 3
-    with pytest.raises(ExportError, match="4 rows asked for, 3 available, of 3 prompts"):
+    with pytest.raises(ExportError, match="4 rows asked for, at most 3 available, of 3 prompts"):
         export(run, tmp_path / "o.jsonl", **asked, target_count=4)
 
 

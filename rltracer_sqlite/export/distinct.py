@@ -71,19 +71,32 @@ def replace_repeats(selection: Selection, rejected: Counter[str], progress: Prog
     preferences = selection.preferences
     if not preferences.can_replace:
         return  # rows are left out when they are written
-    search = _Search(selection, rejected, progress)
-    with selection.scratch.index_errors(selection.runs[0]):
-        for turn in range(MOST_ROUNDS):
-            unfit = search.read(SELECTED)
-            repeated = search.rule_out(REPEATED, turn)
-            if not unfit and not repeated:
-                return
-            if repeated and preferences.mode is ExportMode.SFT:
-                search.look_ahead(2 << min(turn, MOST_DOUBLED))
-            selection.select_again()
-    if preferences.target_count is None:
-        return  # as many as a quota allows are asked for, and what still repeats others is left out when it is written
-    raise ExportError("Too many of the selected rows say the same as others: distinct=True cannot replace them all.")
+    selection.takes_fewer = True  # than the target: how many differ is known when all that are left have been compared
+    try:
+        with selection.scratch.index_errors(selection.runs[0]):
+            is_settled = _settle(_Search(selection, rejected, progress), selection)
+    finally:
+        selection.takes_fewer = False
+    if is_settled:
+        selection.refuse_fewer(are_compared=True)
+    elif preferences.target_count is not None:
+        raise ExportError(
+            "Too many of the selected rows say the same as others: distinct=True cannot replace them all."
+        )
+    # Else as many as a quota allows are asked for, and what still repeats others is left out when it is written.
+
+
+def _settle(search: _Search, selection: Selection) -> bool:
+    """Rule out repeats and select again until nothing selected repeats another, and say whether that came to an end."""
+    for turn in range(MOST_ROUNDS):
+        unfit = search.read(SELECTED)
+        repeated = search.rule_out(REPEATED, turn)
+        if not unfit and not repeated:
+            return True
+        if repeated and selection.preferences.mode is ExportMode.SFT:
+            search.look_ahead(2 << min(turn, MOST_DOUBLED))
+        selection.select_again()
+    return False
 
 
 class _Search:

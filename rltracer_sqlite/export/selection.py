@@ -49,6 +49,7 @@ class Selection:
         self.notes: list[str] = []  # sentences about what is not there, and what is instead
         self.unvalued: list[str] = []  # sentences about filters that keep what has no value, where nothing has one
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
+        self.takes_fewer = False  # than the target, as long as it is not known how many there are
 
     def __enter__(self) -> Selection:
         return self
@@ -125,13 +126,19 @@ class Selection:
             self._refuse_none()
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
-        if self.count() < (self.preferences.target_count or 0):
-            available = f" {self._available()}" if beside(self) else ""
-            # Of more rows it is not known what they say, and so not how many of them differ.
-            enough, most = ([], None) if self.preferences.distinct else ways_tried(self.preferences, self._count_with)
-            told = self.funnel(), self._refused(), enough, most, self._other_rule()
-            short = Shortfall(self.preferences, self.count(), self.prompts(), *told)
-            raise ExportError(f"{short}{available}", [step for step in short.funnel if step["stage"] != TARGET])
+        if not self.takes_fewer:
+            self.refuse_fewer()
+
+    def refuse_fewer(self, are_compared: bool = False) -> None:
+        """Raise ExportError where less than the target is selected; `are_compared`: it is known to differ."""
+        if self.count() >= (self.preferences.target_count or 0):
+            return
+        available = f" {self._available()}" if beside(self) else ""
+        # Of more rows it is not known what they say, and so not how many of them differ.
+        enough, most = ([], None) if self.preferences.distinct else ways_tried(self.preferences, self._count_with)
+        told = self.funnel(), self._refused(), enough, most, self._other_rule(), are_compared
+        short = Shortfall(self.preferences, self.count(), self.prompts(), *told)
+        raise ExportError(f"{short}{available}", [step for step in short.funnel if step["stage"] != TARGET])
 
     def _other_rule(self) -> str:
         """Return the command that sets another rule of the first run of which any trajectory is unscored, or ""."""

@@ -27,6 +27,7 @@ QUOTAS = {
     UNIQUE: "leave out unique_prompts",
 }
 NO_MORE = "There are no more: ask for fewer."
+NOT_COMPARED = "How many of these differ is known when they are read; without target_count all that do are written."
 
 
 def counted_reasons(reasons: Mapping[str, int]) -> str:
@@ -47,6 +48,7 @@ class Shortfall:
     `available` are the trajectories, rows or pairs that there are, of so many `prompts`. `enough` are ways to meet the
     target, each with how many there are then; `most` is the one that gives most, where any was tried, `refused` why
     records that were read cannot be rows, and `other_rule` the command that sets another rule, where any is unscored.
+    `are_compared`: with distinct=True that many differ; else that is not known yet.
     """
 
     preferences: ExportPreferences
@@ -57,10 +59,14 @@ class Shortfall:
     enough: Sequence[Tried] = ()
     most: Tried | None = None
     other_rule: str = ""
+    are_compared: bool = False
 
     def __str__(self) -> str:
         """Return it in sentences."""
-        told = f"{asked(self.preferences)}, {self.available:,} available, of {plural(self.prompts, 'prompt')}. "
+        at_most = "at most " if self.preferences.distinct and not self.are_compared else ""
+        available, prompts = f"{at_most}{self.available:,} available", plural(self.prompts, "prompt")
+        told = f"{asked(self.preferences)}, {available}, of {prompts}. "
+        told += f"{NOT_COMPARED} " if at_most else ""
         told += f"Left out when they were read: {self.refused}. " if self.refused else ""
         told += "".join(f"{sentence} " for sentence in with_other_prompts(self.funnel))
         if not (short := self._short()):
