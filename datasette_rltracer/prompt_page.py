@@ -108,6 +108,7 @@ def _steps_context(chosen: Chosen, found: Answer, start: int) -> dict[str, Any]:
         "count": len(rows),
         "steps": [_step(chosen, row) for row in rows[start : start + STEPS_ON_A_PAGE]],
         "numbered": len({row["step"] for row in rows if row["step"] is not None}),
+        "without_step": sum(row["trajectories"] for row in rows if row["step"] is None),
         "splits": [_total(list(rows_of)) for rows_of in _by_split(rows)],
         **pager(start, STEPS_ON_A_PAGE, lambda first: chosen.here(chosen.among, first)),
     }

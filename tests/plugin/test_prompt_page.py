@@ -122,6 +122,14 @@ async def test_the_head_has_each_split_apart_with_what_is_unscored(datasette):
     assert "math · code · success is reward >= 1" in page
 
 
+async def test_what_has_no_step_is_told_beside_the_steps_that_a_prompt_is_over(tmp_path):
+    rows = [{"step": step, "prompt": "p", "reward": 1.0} for step in (1, 2, 2, None)]
+    database = make_index(tmp_path / "index.sqlite", rows)
+    page = words(await get(Datasette([str(database)]), "/-/rltracer/index/prompt/1/1"))
+    assert "pass rate 1.000 4 of 4" in page
+    assert "over 2 steps and 1 trajectory without a step, of demo" in page
+
+
 async def test_best_and_worst_are_told_with_how_many_are_as_good_or_as_bad(datasette):
     assert await ends(datasette, f"{PAGE}/1?split=train") == [
         ["best", "✓passed 4", "1.000 (as 2 others)", "3 train"],
