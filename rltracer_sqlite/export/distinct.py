@@ -71,12 +71,8 @@ def replace_repeats(selection: Selection, rejected: Counter[str], progress: Prog
     preferences = selection.preferences
     if not preferences.can_replace:
         return  # rows are left out when they are written
-    selection.takes_fewer = True  # than the target: how many differ is known when all that are left have been compared
-    try:
-        with selection.scratch.index_errors(selection.runs[0]):
-            is_settled = _settle(_Search(selection, rejected, progress), selection)
-    finally:
-        selection.takes_fewer = False
+    with selection.scratch.index_errors(selection.runs[0]):
+        is_settled = _settle(_Search(selection, rejected, progress), selection)
     if is_settled:
         selection.refuse_fewer(are_compared=True)
     elif preferences.target_count is not None:
@@ -95,7 +91,7 @@ def _settle(search: _Search, selection: Selection) -> bool:
             return True
         if repeated and selection.preferences.mode is ExportMode.SFT:
             search.look_ahead(2 << min(turn, MOST_DOUBLED))
-        selection.select_again()
+        selection.select_again(takes_fewer=True)  # how many differ is known when all that are left have been compared
     return False
 
 

@@ -49,7 +49,6 @@ class Selection:
         self.notes: list[str] = []  # sentences about what is not there, and what is instead
         self.unvalued: list[str] = []  # sentences about filters that keep what has no value, where nothing has one
         self.across: list[tuple[str, int]] = []  # stages over all runs, and how many picks are left
-        self.takes_fewer = False  # than the target, as long as it is not known how many there are
 
     def __enter__(self) -> Selection:
         return self
@@ -79,9 +78,12 @@ class Selection:
             self.scratch.take_unfit(self.examined)
         self._choose()
 
-    def select_again(self) -> None:
-        """Select anew, after records that were read have proved to be no training data."""
-        self._choose()
+    def select_again(self, takes_fewer: bool = False) -> None:
+        """Select anew, after records that were read have proved to be no training data.
+
+        `takes_fewer`: than the target, where it is not known yet how many there are; see `refuse_fewer`.
+        """
+        self._choose(takes_fewer)
 
     def reject(self, run: OpenRun, id: int, reason: str) -> None:
         """Note that a trajectory cannot be a row."""
@@ -119,14 +121,14 @@ class Selection:
             elif path in read:  # else the condition that leaves nothing says so
                 raise ExportError(said)
 
-    def _choose(self) -> None:
+    def _choose(self, takes_fewer: bool = False) -> None:
         self.rank(self.preferences)
         if not self.scratch.count("picks"):
             self.across = []  # of a selection before this one
             self._refuse_none()
         with self.scratch.index_errors(self.runs[0]):
             self.across = place_picks(self.scratch, self.preferences)
-        if not self.takes_fewer:
+        if not takes_fewer:
             self.refuse_fewer()
 
     def refuse_fewer(self, are_compared: bool = False) -> None:
